@@ -1,0 +1,264 @@
+//! The expansion: the description of a callable and the call of the function, for a
+//! model without mistakes.
+
+use crate::check::{Ask, Question};
+use crate::ctx::Ctx;
+use crate::diag::At;
+use crate::model::{Callable, Dim, DimKind, Origin, Param, Reference};
+use crate::values::{CacheMax, text_of};
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{Ident, Visibility};
+
+/// What accompanies the function.
+pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
+    let Callable {
+        ctx, vis, ident, ..
+    } = callable;
+    let private = ctx.private();
+    let krate = ctx.krate();
+    let module = module(vis, ident);
+    let description = description(callable);
+    let asks = asks.iter().map(|ask| ask_tokens(ctx, ident, ask));
+    // A name of the expansion's own, which cannot hide the function.
+    let call = Ident::new("call", Span::mixed_site());
+    let args = callable.params.iter().enumerate().map(|(i, param)| {
+        let take = trait_item(&private, param, "take");
+        let slot = quote! {
+            #private::slot(<#ident::Def as #private::Definition>::CALLABLE.params, #i)
+        };
+        // What the compiler says of the value is said at its type.
+        let args = quote_spanned!(At::of(&param.ty).end=> (#call, const { #slot }));
+        quote!(#take #args)
+    });
+    let result = &callable.result;
+    // `unsafe` is sound: the runtime calls `call` with what it checked against `CALLABLE`,
+    // which describes these very types, and each parameter is taken once.
+    quote! {
+        #module
+
+        // The function's own lint attributes do not reach here.
+        #[allow(deprecated)]
+        const _: () = {
+            #[automatically_derived]
+            impl #private::Definition for #ident::Def {
+                const CALLABLE: &'static #private::Callable = &#description;
+
+                unsafe fn call<'a>(
+                    #call: &'a #private::Call<'a>,
+                ) -> ::core::result::Result<(), #krate::Error> {
+                    <#result as #private::IntoResult>::into_result(unsafe {
+                        #ident(#(#args),*)
+                    })
+                }
+            }
+            #(#asks)*
+            #private::inventory::submit! { #private::Registration::new::<#ident::Def>() }
+        };
+    }
+}
+
+/// Stands in for the expansion of a function with mistakes, so that what refers to its
+/// module does not add errors.
+pub(crate) fn fallback(callable: &Callable) -> TokenStream {
+    let Callable {
+        ctx, vis, ident, ..
+    } = callable;
+    let private = ctx.private();
+    let krate = ctx.krate();
+    let module = module(vis, ident);
+    quote! {
+        #module
+
+        #[automatically_derived]
+        impl #private::Definition for #ident::Def {
+            const CALLABLE: &'static #private::Callable = &#private::check::MISTAKEN;
+
+            unsafe fn call<'a>(
+                _: &'a #private::Call<'a>,
+            ) -> ::core::result::Result<(), #krate::Error> {
+                ::core::panic!()
+            }
+        }
+    }
+}
+
+/// The module beside the function, for `vjp = path` and `pub use` to reach.
+fn module(vis: &Visibility, ident: &Ident) -> TokenStream {
+    quote! {
+        #[doc(hidden)]
+        #[allow(non_snake_case, unreachable_pub)]
+        #vis mod #ident {
+            pub enum Def {}
+        }
+    }
+}
+
+fn description(callable: &Callable) -> TokenStream {
+    let private = callable.ctx.private();
+    let name = &callable.name.text;
+    let doc = &callable.doc;
+    // The line of the function, not of the attribute.
+    let line = quote_spanned!(callable.ident.span()=> ::core::line!());
+    let params = callable
+        .params
+        .iter()
+        .map(|param| param_tokens(&private, param));
+    let dim_names = &callable.dim_names;
+    let vmap_method = option(callable.vmap_method);
+    let batch_dims = callable.batch_dims.iter().map(|name| &name.text);
+    let has_side_effect = callable.has_side_effect;
+    let vjp = option(
+        callable
+            .vjp
+            .as_ref()
+            .map(|path| quote!(|| <#path::Def as #private::Definition>::CALLABLE)),
+    );
+    let graph_mode = callable.graph_mode.as_ref().map_or("Jax", |mode| mode.word);
+    let graph_mode = format_ident!("{graph_mode}");
+    let stage_in = names(callable, &callable.stage_in);
+    let stage_out = names(callable, &callable.stage_out);
+    let graph_cache_max = match callable.graph_cache_max {
+        None => quote!(Default),
+        Some(CacheMax::Limit(limit)) => quote!(Limit(#limit)),
+        Some(CacheMax::Unlimited) => quote!(Unlimited),
+    };
+    let modules = some_list(callable.modules.iter().map(text_of));
+    let preload = callable.preload;
+    let state = option(callable.state.as_ref().map(text_of));
+    quote! {
+        #private::Callable {
+            name: #name,
+            module: ::core::module_path!(),
+            file: ::core::file!(),
+            line: #line,
+            doc: #doc,
+            params: &[#(#params),*],
+            dim_names: &[#(#dim_names),*],
+            vmap_method: #vmap_method,
+            batch_dims: &[#(#batch_dims),*],
+            has_side_effect: #has_side_effect,
+            vjp: #vjp,
+            graph_mode: #private::GraphMode::#graph_mode,
+            stage_in: #stage_in,
+            stage_out: #stage_out,
+            graph_cache_max: #private::GraphCacheMax::#graph_cache_max,
+            modules: #modules,
+            preload: #preload,
+            state: #state,
+        }
+    }
+}
+
+fn param_tokens(private: &TokenStream, param: &Param) -> TokenStream {
+    let Param { name, .. } = param;
+    let ty = trait_item(private, param, "TYPE");
+    let in_out = param.in_out.is_some();
+    let dims = option(param.dims.as_ref().map(|list| {
+        let dims = list.dims.iter().map(|dim| dim_tokens(private, dim));
+        quote!(&[#(#dims),*])
+    }));
+    let dims = match &param.dims {
+        Some(list) if list.origin == Origin::All && param.is_output().is_none() => quote! {
+            match #ty.kind {
+                #private::Kind::ArrayMut => #dims,
+                _ => ::core::option::Option::None,
+            }
+        },
+        _ => dims,
+    };
+    quote! {
+        #private::Param {
+            name: #name,
+            ty: #ty,
+            in_out: #in_out,
+            dims: #dims,
+        }
+    }
+}
+
+/// An item of the trait that makes the type of a parameter one, at the place of the type.
+fn trait_item(private: &TokenStream, param: &Param, item: &str) -> TokenStream {
+    let ty = &param.ty;
+    let At { start, end } = At::of(ty);
+    let item = Ident::new(item, end);
+    let open = quote_spanned!(start=> <);
+    let close = quote_spanned!(end=> >::#item);
+    quote!(#open #ty as #private::FfiArg<'_> #close)
+}
+
+fn dim_tokens(private: &TokenStream, dim: &Dim) -> TokenStream {
+    match &dim.kind {
+        DimKind::Const(value) => quote!(#private::Dim::Const(#value)),
+        DimKind::Name(name) => quote!(#private::Dim::Name(#name)),
+        DimKind::Axis(param, axis) => quote!(#private::Dim::Axis(#param, #axis)),
+        DimKind::Scalar(param) => quote!(#private::Dim::Scalar(#param)),
+        DimKind::Op(op, args) => {
+            let op = format_ident!("{op}");
+            let [left, right] = args.each_ref().map(|arg| dim_tokens(private, arg));
+            quote!(#private::Dim::Op(#private::DimOp::#op, &#left, &#right))
+        }
+    }
+}
+
+/// A question in const context, which fails the build at the place of the ask.
+fn ask_tokens(ctx: &Ctx, ident: &Ident, ask: &Ask) -> TokenStream {
+    let private = ctx.private();
+    let callable = quote!(<#ident::Def as #private::Definition>::CALLABLE);
+    let param = |i: usize| quote!(&#callable.params[#i]);
+    let holds = match ask.question {
+        Question::HasResult => quote!(results(#callable) > 0),
+        Question::Results(count) => quote!(results(#callable) == #count),
+        Question::IsCuda => quote!(is_cuda(#callable)),
+        Question::IsContextFirst(i) => quote!(is_context_first(#callable, #i)),
+        Question::IsInOrder(i) => quote!(is_in_order(#callable, #i)),
+        Question::IsSamePlatform(i) => quote!(is_same_platform(#callable, #i)),
+        Question::Binds(name) => quote!(binds(#callable, #name)),
+        Question::IsOperand(i) => call("is_operand", param(i)),
+        Question::IsResult(i) => call("is_result", param(i)),
+        Question::IsOutput(i) => call("is_output", param(i)),
+        Question::IsInteger(i) => call("is_integer", param(i)),
+        Question::DimsFit(i) => call("dims_fit", param(i)),
+        Question::HasAxis(i, axis) => call("has_axis", with(param(i), axis)),
+        Question::RankAtMost(i, rank) => call("rank_at_most", with(param(i), rank)),
+    };
+    let text = ask.text.to_string();
+    // The compiler points at the whole call, so all of it is spanned: a path would not be.
+    let require = quote_spanned!(ask.at.start=> __require(#private::check::#holds, #text));
+    quote! {
+        const _: () = {
+            use #private::check::require as __require;
+            #require
+        };
+    }
+}
+
+fn call(function: &str, args: TokenStream) -> TokenStream {
+    let function = format_ident!("{function}");
+    quote!(#function(#args))
+}
+
+fn with(param: TokenStream, number: usize) -> TokenStream {
+    quote!(#param, #number)
+}
+
+fn names(callable: &Callable, references: &[Reference]) -> TokenStream {
+    some_list(
+        references
+            .iter()
+            .map(|reference| &callable.params[reference.param].name),
+    )
+}
+
+/// `Some(&[...])`, or `None` for nothing.
+fn some_list(items: impl Iterator<Item = impl ToTokens>) -> TokenStream {
+    let items: Vec<_> = items.collect();
+    option((!items.is_empty()).then(|| quote!(&[#(#items),*])))
+}
+
+fn option(value: Option<impl ToTokens>) -> TokenStream {
+    match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
+    }
+}

@@ -1,0 +1,153 @@
+//! The attribute of `jax-callable`, which re-exports it: depend on that crate.
+//!
+//! ```text
+//! attribute, item -> parse (args, values, parse, dims) -> model (resolve) -> check -> expand
+//! ```
+//!
+//! All of it works on `proc_macro2` tokens, and all mistakes of a function are reported
+//! at once.
+#![forbid(unsafe_code)]
+
+mod args;
+mod check;
+mod check_dims;
+mod ctx;
+mod diag;
+mod dims;
+mod expand;
+mod model;
+mod parse;
+mod resolve;
+#[cfg(test)]
+mod tests;
+mod types;
+mod values;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+/// Makes a function a typed XLA FFI target, which JAX calls.
+///
+/// ```
+/// use jax_callable::prelude::*;
+///
+/// /// y <- a x + y, in place.
+/// #[jax_callable(in_out = "y")]
+/// fn saxpy(a: f32, x: cpu::Array<f32, 1>, mut y: cpu::ArrayMut<f32, 1>) -> Result<()> {
+///     if x.len() != y.len() {
+///         return Err(Error::invalid_argument("x and y must have one length"));
+///     }
+///     for (y, x) in y.iter_mut().zip(x.iter()) {
+///         *y += a * x;
+///     }
+///     Ok(())
+/// }
+/// ```
+///
+/// # Parameters
+///
+/// First the context if the body needs it, then inputs and in-outs, then outputs.
+///
+/// | type | what it is |
+/// |---|---|
+/// | `&cpu::Context` | the call's context |
+/// | `Array<T, N>` | an input of rank `N`, from 0 to 8 |
+/// | `ArrayMut<T, N>` | an output; an in-out if `in_out` names it |
+/// | `bool`, integers, floats, complex numbers, `&str`, `&[T]`, `[T; K]` | a static attribute: a Python value that is known when JAX traces |
+///
+/// Aliases of these types work. Arguments go by their names in Python, so names are
+/// plain. The function may have lifetimes, but no types as parameters, and returns `()` or
+/// `Result<(), E>` with `E: Into<jax_callable::Error>`; errors and panics become errors in
+/// JAX that begin with the target's name.
+///
+/// # Dimensions
+///
+/// `#[dims(...)]` on an array names its dimensions, one for each of its `N` axes (not
+/// for those packed in `T`):
+///
+/// ```
+/// # use jax_callable::prelude::*;
+/// #[jax_callable]
+/// fn matmul(
+///     #[dims(n, k)] a: cpu::Array<f32, 2>,
+///     #[dims(k, m)] b: cpu::Array<f32, 2>,
+///     #[dims(n, m)] mut c: cpu::ArrayMut<f32, 2>,
+/// ) {
+///     for i in 0..c.dim(0) {
+///         for j in 0..c.dim(1) {
+///             c[[i, j]] = (0..a.dim(1)).map(|k| a[[i, k]] * b[[k, j]]).sum();
+///         }
+///     }
+/// }
+/// ```
+///
+/// A name alone on an axis of an input or in-out takes that axis' value; where it occurs
+/// again it must have the same one. All else is arithmetic on 64-bit integers: names,
+/// integer parameters, axes as `a.dim(0)`, `+ - * / %` (`/` and `%` round down),
+/// `.div_ceil(b)`, `.min(b)`, `.max(b)` and parentheses. It is checked when JAX traces and
+/// again in every call.
+///
+/// The dimensions of an output are those given by `output_dims=` in the call, else its
+/// `#[dims]` or `output_dims`, else those of the first array input.
+///
+/// # Keys
+///
+/// | key | values | default |
+/// |---|---|---|
+/// | `name` | a string: the target's name | the function's name |
+/// | `num_outputs` | an integer, which must equal the number of in-outs and outputs | counted |
+/// | `in_out` | names of `ArrayMut` parameters that are read as well: `y`, `"y"`, `(x, y)`, `["x", "y"]` or `in_out(x, y)` | none |
+/// | `output_dims` | `output_dims(c = (n, 2 * n + 1), d = m)` by name; `output_dims = (n, m)` or `output_dims = 5` for all outputs | see above |
+/// | `vmap_method` | `"broadcast_all"`, `"expand_dims"`, `"legacy_vectorized"` (one call for the whole batch), `"sequential"`, `"sequential_unrolled"` (a scan) or `None` (no batching) | `"broadcast_all"` |
+/// | `batch_dims` | names of leading dimensions along which the body does independent work | none |
+/// | `has_side_effect` | alone, or `= true`: JAX must not drop, repeat or merge calls | off |
+/// | `vjp` | the path of the callable that computes the gradient | none |
+/// | `state` | the constructor, over scalar parameters, of what lives as long as the call site: `Plan::new(k)` | none |
+/// | `graph_mode` | `None`, `Jax`, `Warp`, `WarpStaged`, `WarpStagedEx`: how CUDA graphs are used | `Jax` |
+/// | `stage_in`, `stage_out` | names of the arrays that are staged, in the staged modes | all |
+/// | `graph_cache_max` | an integer or `unlimited`: how many CUDA graphs are kept | the runtime's |
+/// | `modules` | paths of the CUDA modules that the body uses | all of the crate's |
+/// | `preload` | `CurrentDevice`, `AllDevices`, `None`: where CUDA modules are loaded early | `CurrentDevice` |
+/// | `crate` | the path of this crate, if it is reached by another one | `::jax_callable` |
+///
+/// Words may be written bare, as `GraphMode::Warp`, or as strings.
+///
+/// Two functions with one `name` on two platforms are one target with two handlers.
+///
+/// # Errors
+///
+/// Every mistake that can be known at compile time is a compile error with a code
+/// (`JC0042`) and a way out, at the place of the mistake, and all mistakes of a function
+/// are reported together.
+#[proc_macro_attribute]
+pub fn jax_callable(
+    attribute: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    callable(attribute.into(), item.into()).into()
+}
+
+/// Parses, resolves, checks and expands. The function itself is always there.
+fn callable(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = diag::Errors::default();
+    let args = args::Args::parse(attribute, &mut errors);
+    let Some((function, params)) = parse::Function::parse(&item, &mut errors) else {
+        let errors = errors.into_tokens();
+        return quote!(#item #errors);
+    };
+    let callable = resolve::resolve(args, &function, params, &mut errors);
+    let asks = check::check(&callable, &mut errors);
+    let rest = if errors.is_empty() {
+        expand::expand(&callable, &asks)
+    } else {
+        // Among the functions of an `impl` there can be no module.
+        let fallback = function
+            .sig
+            .receiver()
+            .is_none()
+            .then(|| expand::fallback(&callable));
+        let errors = errors.into_tokens();
+        quote!(#errors #fallback)
+    };
+    quote!(#function #rest)
+}

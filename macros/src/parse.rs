@@ -1,0 +1,229 @@
+//! The annotated function: its signature, with the body left as it is.
+
+use crate::diag::{self, At, Errors};
+use crate::dims::Dims;
+use crate::types;
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{
+    Attribute, FnArg, GenericParam, Ident, Meta, Pat, ReturnType, Signature, Type, Visibility,
+};
+
+/// A function.
+pub(crate) struct Function {
+    attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) sig: Signature,
+    /// Never looked into: it may be half written.
+    body: TokenStream,
+}
+
+/// A parameter.
+pub(crate) struct RawParam {
+    pub(crate) ident: Ident,
+    pub(crate) name: String,
+    /// The type with nameless lifetimes.
+    pub(crate) ty: Type,
+    pub(crate) dims: Option<Dims>,
+}
+
+/// The parameters that could be read.
+#[derive(Default)]
+pub(crate) struct RawParams {
+    pub(crate) params: Vec<RawParam>,
+    /// Some parameter could not.
+    pub(crate) incomplete: bool,
+    /// Some `#[dims]` could not.
+    pub(crate) dims_incomplete: bool,
+}
+
+impl Parse for Function {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Function> {
+        let attrs = Attribute::parse_outer(input)?;
+        let vis = input.parse()?;
+        let sig = input.parse()?;
+        let body: TokenStream = input.parse()?;
+        match body.clone().into_iter().next() {
+            Some(TokenTree::Group(_)) => Ok(Function {
+                attrs,
+                vis,
+                sig,
+                body,
+            }),
+            _ => Err(input.error("a function without a body")),
+        }
+    }
+}
+
+impl ToTokens for Function {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Function {
+            attrs,
+            vis,
+            sig,
+            body,
+        } = self;
+        tokens.extend(quote!(#(#attrs)* #vis #sig #body));
+    }
+}
+
+impl Function {
+    /// Reads a function and takes `#[dims]` off its parameters.
+    pub(crate) fn parse(item: &TokenStream, errors: &mut Errors) -> Option<(Function, RawParams)> {
+        let Ok(mut function) = <Function as Parse>::parse.parse2(item.clone()) else {
+            errors.push(At::of(item), diag::not_a_function());
+            return None;
+        };
+        function.check_shape(errors);
+        let params = params(&mut function.sig.inputs, errors);
+        Some((function, params))
+    }
+
+    /// The doc comment, without the space that follows each `///`.
+    pub(crate) fn doc(&self) -> String {
+        let lines = self.attrs.iter().filter_map(|attr| match &attr.meta {
+            Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+                syn::Expr::Lit(syn::ExprLit {
+                    lit: syn::Lit::Str(line),
+                    ..
+                }) => Some(line.value()),
+                _ => None,
+            },
+            _ => None,
+        });
+        let lines: Vec<String> = lines
+            .flat_map(|text| {
+                let lines = text
+                    .lines()
+                    .map(|line| line.strip_prefix(' ').unwrap_or(line));
+                // An empty comment line is a line too.
+                let empty = text.is_empty().then(String::new);
+                lines
+                    .map(|line| line.trim_end().to_owned())
+                    .chain(empty)
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        lines.join("\n").trim().to_owned()
+    }
+
+    /// The return type, `()` if none is written.
+    pub(crate) fn result(&self, errors: &mut Errors) -> Type {
+        match &self.sig.output {
+            ReturnType::Default => syn::parse_quote!(()),
+            ReturnType::Type(_, ty) if types::is_wrong_return(ty) => {
+                errors.push(At::of(ty), diag::return_type());
+                syn::parse_quote!(())
+            }
+            ReturnType::Type(_, ty) => types::quotable(ty, errors),
+        }
+    }
+
+    fn check_shape(&self, errors: &mut Errors) {
+        let sig = &self.sig;
+        let is_type = |generic: &&GenericParam| !matches!(generic, GenericParam::Lifetime(_));
+        if let Some(generic) = sig.generics.params.iter().find(is_type) {
+            errors.push(At::of(generic), diag::generics(sig.ident.unraw()));
+        }
+        if let Some(token) = &sig.asyncness {
+            errors.push(At::of(token), diag::asynchronous());
+        }
+        if let syn::Safety::Unsafe(token) = &sig.safety {
+            errors.push(At::of(token), diag::unsafe_fn());
+        }
+        if let Some(abi) = &sig.abi {
+            errors.push(At::of(abi), diag::foreign_abi());
+        }
+        if let Some(variadic) = &sig.variadic {
+            errors.push(At::of(variadic), diag::foreign_abi());
+        }
+    }
+}
+
+fn params(inputs: &mut Punctuated<FnArg, syn::Token![,]>, errors: &mut Errors) -> RawParams {
+    let mut found = RawParams::default();
+    for input in inputs {
+        let param = match input {
+            FnArg::Receiver(receiver) => {
+                errors.push(At::of(receiver), diag::receiver());
+                None
+            }
+            FnArg::Typed(param) => {
+                let dims = dims(
+                    &mut param.attrs,
+                    &param.pat,
+                    &mut found.dims_incomplete,
+                    errors,
+                );
+                let ident = ident(&param.pat, errors);
+                let ty = types::quotable(&param.ty, errors);
+                ident.map(|ident| {
+                    let name = ident.unraw().to_string();
+                    if let Some(cfg) = param.attrs.iter().find(|attr| attr.path().is_ident("cfg")) {
+                        errors.push(At::of(cfg), diag::parameter_cfg(&name));
+                    }
+                    if types::is_mutable_reference(&ty) {
+                        // Meant as an output, most likely.
+                        found.incomplete = true;
+                        errors.push(At::of(&param.ty), diag::mutable_reference(&name));
+                    }
+                    RawParam {
+                        ident,
+                        name,
+                        ty,
+                        dims,
+                    }
+                })
+            }
+        };
+        found.incomplete |= param.is_none();
+        found.params.extend(param);
+    }
+    found
+}
+
+fn ident(pat: &Pat, errors: &mut Errors) -> Option<Ident> {
+    match pat {
+        Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => {
+            Some(name.ident.clone())
+        }
+        _ => {
+            errors.push(At::of(pat), diag::pattern());
+            None
+        }
+    }
+}
+
+/// Takes `#[dims(...)]` off.
+fn dims(
+    attrs: &mut Vec<Attribute>,
+    pat: &Pat,
+    incomplete: &mut bool,
+    errors: &mut Errors,
+) -> Option<Dims> {
+    let mut dims = None;
+    attrs.retain(|attr| {
+        if !attr.path().is_ident("dims") {
+            return true;
+        }
+        let read = match &attr.meta {
+            Meta::List(list) => Dims::of_list(&list.tokens),
+            other => Err(diag::bad_value("dims", "`#[dims(n, m)]`").at(other)),
+        };
+        match read {
+            Ok(_) if dims.is_some() => {
+                errors.push(At::of(attr), diag::duplicate_dims(pat.to_token_stream()));
+            }
+            Ok(read) => dims = Some(read),
+            Err(error) => {
+                *incomplete = true;
+                errors.extend(error);
+            }
+        }
+        false
+    });
+    dims
+}

@@ -1,0 +1,200 @@
+//! Expansions, read back and printed.
+
+use proc_macro2::TokenStream;
+use std::str::FromStr;
+
+fn expand(attribute: &str, item: &str) -> String {
+    let tokens = |text: &str| TokenStream::from_str(text).expect("tokens");
+    let expansion = crate::callable(tokens(attribute), tokens(item));
+    prettyplease::unparse(&syn::parse2(expansion).expect("items"))
+}
+
+/// Whether the expansion contains texts, with `P` for the runtime's private module.
+#[track_caller]
+fn says(expansion: &str, wanted: &[&str]) {
+    // Line breaks and the commas before them are the printer's.
+    let flat = |text: &str| {
+        let text: String = text.split_whitespace().collect();
+        let text = text
+            .replace(",)", ")")
+            .replace(",]", "]")
+            .replace(",}", "}")
+            .replace(",>", ">");
+        text.replace("::jax_callable::__private", "P")
+            .replace("a::runtime::__private", "P")
+    };
+    for wanted in wanted {
+        let found = flat(expansion).contains(&flat(wanted));
+        assert!(found, "`{wanted}` is not in\n{expansion}");
+    }
+}
+
+const SAXPY: &str = "
+    /// y <- a x + y.
+    ///
+    ///  Indented.
+    #[inline]
+    pub(crate) fn saxpy(
+        a: f32,
+        #[dims(n)] x: cpu::Array<f32, 1>,
+        #[dims(n)] #[allow(unused)] mut y: cpu::ArrayMut<f32, 1>,
+    ) -> Result<()> { body() }";
+
+#[test]
+fn the_description() {
+    let expansion = expand("in_out = \"y\"", SAXPY);
+    says(
+        &expansion,
+        &[
+            "#[inline] pub(crate) fn saxpy( a: f32, x: cpu::Array<f32, 1>, #[allow(unused)] mut y: cpu::ArrayMut<f32, 1>, ) -> Result<()> { body() }",
+            "pub(crate) mod saxpy { pub enum Def {} }",
+            "impl P::Definition for saxpy::Def",
+            r#"name: "saxpy","#,
+            r#"doc: "y <- a x + y.\n\n Indented.","#,
+            r#"name: "y", ty: <cpu::ArrayMut<f32, 1> as P::FfiArg<'_>>::TYPE, in_out: true,"#,
+            "dims: ::core::option::Option::Some(&[P::Dim::Name(0usize)])",
+            r#"dim_names: &["n"],"#,
+            r#"vmap_method: ::core::option::Option::Some("broadcast_all"),"#,
+            "batch_dims: &[], has_side_effect: false, vjp: ::core::option::Option::None,",
+            "graph_mode: P::GraphMode::Jax,",
+            "stage_in: ::core::option::Option::None, stage_out: ::core::option::Option::None,",
+            "graph_cache_max: P::GraphCacheMax::Default,",
+            r#"modules: ::core::option::Option::None, preload: "CurrentDevice", state: ::core::option::Option::None"#,
+            "<Result<()> as P::IntoResult>::into_result(",
+            "P::Registration::new::<saxpy::Def>()",
+        ],
+    );
+    // Types that say what they are leave nothing to ask.
+    assert!(!expansion.contains("require"), "{expansion}");
+}
+
+#[test]
+fn the_keys() {
+    let expansion = expand(
+        r#"name = "other", graph_mode = WarpStaged, vmap_method = None, batch_dims = n,
+           stage_in = (x, y), stage_out("type"), graph_cache_max = 7, has_side_effect,
+           modules = [kernels, crate::more::kernels], preload = AllDevices, crate = a::runtime,
+           state = Plan::new(k, 4), vjp = grad::back"#,
+        "fn f(
+            k: i32,
+            #[dims(n, m)] x: cuda::Array<f32, 2>,
+            #[dims(n)] y: cuda::Array<f32, 1>,
+            #[dims(n, (x.dim(1) + 1).div_ceil(2) % k)] r#type: cuda::ArrayMut<f32, 2>,
+        ) {}",
+    );
+    says(
+        &expansion,
+        &[
+            r#"name: "other","#,
+            r#"name: "type","#,
+            "graph_mode: P::GraphMode::WarpStaged,",
+            "vmap_method: ::core::option::Option::None, batch_dims: &[\"n\"], has_side_effect: true,",
+            r#"stage_in: ::core::option::Option::Some(&["x", "y"]),"#,
+            r#"stage_out: ::core::option::Option::Some(&["type"]),"#,
+            "GraphCacheMax::Limit(7u64),",
+            r#"modules: ::core::option::Option::Some(&["kernels", "crate::more::kernels"]),"#,
+            r#"preload: "AllDevices","#,
+            r#"state: ::core::option::Option::Some("Plan::new(k, 4)")"#,
+            "<grad::back::Def as P::Definition>::CALLABLE",
+            "P::Dim::Op(
+                P::DimOp::Rem,
+                &P::Dim::Op(
+                    P::DimOp::DivCeil,
+                    &P::Dim::Op(
+                        P::DimOp::Add,
+                        &P::Dim::Axis(1usize, 1usize),
+                        &P::Dim::Const(1i64),
+                    ),
+                    &P::Dim::Const(2i64),
+                ),
+                &P::Dim::Scalar(0usize),
+            )",
+        ],
+    );
+    assert!(!expansion.contains("::jax_callable"), "{expansion}");
+}
+
+#[test]
+fn output_dims_go_to_outputs() {
+    let outputs =
+        "fn f(x: cpu::ArrayMut<f32, 1>, y: cpu::ArrayMut<f32, 1>, z: cpu::ArrayMut<f32, 1>) {}";
+    let dims = |attribute: &str| {
+        let expansion = expand(attribute, outputs);
+        expansion.matches("Dim::Const(4i64)").count()
+    };
+    assert_eq!(dims("in_out = x, output_dims = 4"), 2);
+    assert_eq!(dims("in_out = x, output_dims(z = 4)"), 1);
+}
+
+#[test]
+fn aliases_are_asked() {
+    let expansion = expand("in_out = y, num_outputs = 1", "fn f(x: In, y: Out) {}");
+    says(
+        &expansion,
+        &[
+            "__require( P::check::results(",
+            "check::is_result(",
+            "check::is_in_order(",
+            "check::is_context_first(",
+            "check::is_same_platform(",
+            "check::rank_at_most(",
+        ],
+    );
+}
+
+#[test]
+fn lifetimes_of_the_function_are_not_quoted() {
+    let expansion = expand(
+        "",
+        "fn f<'a, 'b>(x: cpu::Array<'a, f32, 1>, n: &'b str, y: cpu::ArrayMut<'a, f32, 1>) {}",
+    );
+    says(
+        &expansion,
+        &["fn f<'a, 'b>(", "<cpu::Array<'_, f32, 1> as", "<&'_ str as"],
+    );
+}
+
+#[test]
+fn the_function_is_there_whatever_is_wrong() {
+    for attribute in ["nonsense", "= =", "in_out = missing", "\"text\""] {
+        let expansion = expand(
+            attribute,
+            "fn f(#[dims(n)] x: cpu::Array<f32, 1>) { body() }",
+        );
+        says(
+            &expansion,
+            &["fn f(x: cpu::Array<f32, 1>) { body() }", "compile_error!"],
+        );
+        assert!(!expansion.contains("submit"), "{expansion}");
+    }
+    let expansion = expand("", "struct Other;");
+    says(&expansion, &["struct Other;", "compile_error!"]);
+}
+
+#[test]
+fn all_mistakes_are_reported_at_once() {
+    let expansion = expand(
+        "in_out = missing, num_outputs = 0, graph_mode = Wrap, unknown, name = \"a b\"",
+        "unsafe fn f<T>(lambda: f32, #[dims(n, m)] x: cpu::Array<f32, 1>, _: f32) -> f32 {}",
+    );
+    for code in [
+        "JC0040", "JC0007", "JC0004", "JC0001", "JC0006", "JC0014", "JC0011", "JC0020", "JC0051",
+        "JC0017", "JC0018",
+    ] {
+        assert_eq!(expansion.matches(code).count(), 1, "{code} in\n{expansion}");
+    }
+}
+
+#[test]
+fn an_expansion_is_small() {
+    fn count(tokens: TokenStream) -> usize {
+        let count = |tree| match tree {
+            proc_macro2::TokenTree::Group(group) => 2 + count(group.stream()),
+            _ => 1,
+        };
+        tokens.into_iter().map(count).sum()
+    }
+    let tokens = |text: &str| TokenStream::from_str(text).expect("tokens");
+    let expansion = count(crate::callable(tokens("in_out = y"), tokens(SAXPY)));
+    assert!(expansion < 1000, "{expansion} tokens for three parameters");
+}

@@ -1,0 +1,280 @@
+//! What the spelling of a parameter's type says. Types under other names (aliases) say
+//! nothing here: the runtime's traits know them, and the rules that hang on them are
+//! asked in const context.
+
+use crate::diag::{self, At, Errors};
+use syn::visit_mut::{self, VisitMut};
+use syn::{Expr, ExprLit, GenericArgument, Ident, Lifetime, Lit, PathArguments, PathSegment, Type};
+
+/// What a type makes of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Context,
+    Array,
+    ArrayMut,
+    Scratch,
+    State,
+    /// A single integer, which dimensions can use.
+    Integer,
+    /// Another static attribute.
+    Static,
+    /// For the traits to decide.
+    Unknown,
+}
+
+/// What is known of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Guess {
+    pub(crate) role: Role,
+    pub(crate) platform: Option<Platform>,
+    pub(crate) rank: Option<usize>,
+}
+
+/// Where a type belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Platform {
+    Cpu,
+    Cuda,
+}
+
+impl Platform {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Platform::Cpu => "the CPU",
+            Platform::Cuda => "CUDA",
+        }
+    }
+}
+
+/// What the spelling of a type says.
+pub(crate) fn guess(ty: &Type) -> Guess {
+    let role = |role| Guess {
+        role,
+        platform: None,
+        rank: None,
+    };
+    match ty {
+        Type::Group(group) => guess(&group.elem),
+        Type::Paren(paren) => guess(&paren.elem),
+        Type::Array(_) => role(Role::Static),
+        Type::Reference(reference) => match &*reference.elem {
+            Type::Slice(_) => role(Role::Static),
+            Type::Path(path) => match named(path) {
+                Some(found) if matches!(found.role, Role::Context | Role::State) => found,
+                _ if path.path.is_ident("str") => role(Role::Static),
+                _ => role(Role::Unknown),
+            },
+            _ => role(Role::Unknown),
+        },
+        Type::Path(path) => match named(path) {
+            Some(found) if !matches!(found.role, Role::Context | Role::State) => found,
+            _ => role(Role::Unknown),
+        },
+        _ => role(Role::Unknown),
+    }
+}
+
+fn named(path: &syn::TypePath) -> Option<Guess> {
+    let mut segments = path.path.segments.iter().rev();
+    let last = segments.next()?;
+    let platform = segments
+        .next()
+        .and_then(|module| match &*module.ident.to_string() {
+            "cpu" => Some(Platform::Cpu),
+            "cuda" => Some(Platform::Cuda),
+            _ => None,
+        });
+    let generic = !last.arguments.is_none();
+    let role = match &*last.ident.to_string() {
+        "Context" => Role::Context,
+        "Array" if generic => Role::Array,
+        "ArrayMut" if generic => Role::ArrayMut,
+        "Scratch" if generic => Role::Scratch,
+        "State" | "PerDevice" if generic => Role::State,
+        "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" => Role::Integer,
+        "bool" | "f16" | "bf16" | "f32" | "f64" => Role::Static,
+        "Complex" | "Complex32" | "Complex64" => Role::Static,
+        _ => return None,
+    };
+    Some(Guess {
+        role,
+        platform,
+        rank: rank(last),
+    })
+}
+
+/// `N` of `Array<T, N>`, if it is a literal.
+fn rank(array: &PathSegment) -> Option<usize> {
+    let PathArguments::AngleBracketed(arguments) = &array.arguments else {
+        return None;
+    };
+    let mut arguments = arguments
+        .args
+        .iter()
+        .filter(|argument| !matches!(argument, GenericArgument::Lifetime(_)));
+    let (Some(GenericArgument::Type(_)), Some(GenericArgument::Const(rank)), None) =
+        (arguments.next(), arguments.next(), arguments.next())
+    else {
+        return None;
+    };
+    match rank {
+        Expr::Lit(ExprLit {
+            lit: Lit::Int(int), ..
+        }) => int.base10_parse().ok(),
+        _ => None,
+    }
+}
+
+/// The type as the expansion quotes it, where the function's lifetimes do not exist.
+pub(crate) fn quotable(ty: &Type, errors: &mut Errors) -> Type {
+    struct Quote<'a>(&'a mut Errors);
+
+    impl VisitMut for Quote<'_> {
+        fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+            if lifetime.ident == "static" {
+                self.0.push(At::of(lifetime), diag::static_lifetime());
+            }
+            *lifetime = Lifetime::new("'_", lifetime.span());
+        }
+
+        fn visit_type_mut(&mut self, ty: &mut Type) {
+            if matches!(ty, Type::ImplTrait(_) | Type::Infer(_)) {
+                self.0.push(At::of(ty), diag::inexact_type());
+            } else {
+                visit_mut::visit_type_mut(self, ty);
+            }
+        }
+
+        // Expressions have no lifetimes of the function, and may have any type in them.
+        fn visit_expr_mut(&mut self, _: &mut Expr) {}
+    }
+
+    let mut ty = ty.clone();
+    Quote(errors).visit_type_mut(&mut ty);
+    ty
+}
+
+/// Whether a function that returns this returns neither `()` nor a `Result<(), E>`, as
+/// far as the spelling says.
+pub(crate) fn is_wrong_return(ty: &Type) -> bool {
+    match ty {
+        Type::Group(group) => is_wrong_return(&group.elem),
+        Type::Paren(paren) => is_wrong_return(&paren.elem),
+        Type::Tuple(tuple) => !tuple.elems.is_empty(),
+        Type::Path(path) => {
+            let Some(last) = path.path.segments.last() else {
+                return false;
+            };
+            let PathArguments::AngleBracketed(arguments) = &last.arguments else {
+                return guess(ty).role != Role::Unknown;
+            };
+            if last.ident != "Result" {
+                return guess(ty).role != Role::Unknown;
+            }
+            let ok = arguments.args.iter().find_map(|argument| match argument {
+                GenericArgument::Type(ty) => Some(ty),
+                _ => None,
+            });
+            ok.is_some_and(|ok| match ok {
+                Type::Tuple(tuple) => !tuple.elems.is_empty(),
+                other => guess(other).role != Role::Unknown,
+            })
+        }
+        Type::Never(_) | Type::Infer(_) | Type::Macro(_) => false,
+        _ => true,
+    }
+}
+
+/// Whether a type's path begins in the module `name`.
+pub(crate) fn begins_with(ty: &Type, name: &Ident) -> bool {
+    match ty {
+        Type::Group(group) => begins_with(&group.elem, name),
+        Type::Paren(paren) => begins_with(&paren.elem, name),
+        Type::Reference(reference) => begins_with(&reference.elem, name),
+        Type::Path(path) => {
+            let segments = &path.path.segments;
+            path.path.leading_colon.is_none() && segments.len() > 1 && segments[0].ident == *name
+        }
+        _ => false,
+    }
+}
+
+/// Whether a type is a `&mut T`.
+pub(crate) fn is_mutable_reference(ty: &Type) -> bool {
+    match ty {
+        Type::Group(group) => is_mutable_reference(&group.elem),
+        Type::Paren(paren) => is_mutable_reference(&paren.elem),
+        Type::Reference(reference) => reference.mutability.is_some(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use syn::parse_quote as ty;
+
+    #[track_caller]
+    fn says(ty: Type, role: Role, platform: Option<Platform>, rank: Option<usize>) {
+        assert_eq!(
+            guess(&ty),
+            Guess {
+                role,
+                platform,
+                rank
+            }
+        );
+    }
+
+    #[test]
+    fn spellings() {
+        let cpu = Some(Platform::Cpu);
+        says(ty!(cpu::Array<f32, 2>), Role::Array, cpu, Some(2));
+        says(
+            ty!(jax_callable::cpu::ArrayMut<'a, [f32; 3], 0>),
+            Role::ArrayMut,
+            cpu,
+            Some(0),
+        );
+        says(
+            ty!(cuda::Scratch<f32, N>),
+            Role::Scratch,
+            Some(Platform::Cuda),
+            None,
+        );
+        says(ty!(Array<f32>), Role::Array, None, None);
+        says(ty!(&cpu::Context), Role::Context, cpu, None);
+        says(ty!(cpu::Context), Role::Unknown, None, None);
+        says(ty!(&State<Plan>), Role::State, None, None);
+        says(ty!(u32), Role::Integer, None, None);
+        says(ty!(::core::primitive::bool), Role::Static, None, None);
+        says(ty!(&[f32]), Role::Static, None, None);
+        says(ty!([f32; 3]), Role::Static, None, None);
+        says(ty!(&str), Role::Static, None, None);
+        says(ty!(Vector), Role::Unknown, None, None);
+    }
+
+    #[test]
+    fn returns() {
+        for right in [
+            "()",
+            "Result<()>",
+            "io::Result<()>",
+            "Result<(), E>",
+            "Outcome",
+            "Result",
+        ] {
+            assert!(!is_wrong_return(&syn::parse_str(right).unwrap()), "{right}");
+        }
+        for wrong in [
+            "f32",
+            "(f32, f32)",
+            "Result<f32>",
+            "cpu::Array<f32, 1>",
+            "&str",
+            "impl T",
+        ] {
+            assert!(is_wrong_return(&syn::parse_str(wrong).unwrap()), "{wrong}");
+        }
+    }
+}

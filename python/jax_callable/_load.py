@@ -1,0 +1,121 @@
+"""Loading a library into JAX: registration of its targets with XLA."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from jax_callable._library import Library
+from jax_callable._manifest import Handler, Target
+from jax_callable._open import EXECUTE, INITIALIZE, INSTANTIATE, OpenLibrary, open_library
+from jax_callable._version import __version__
+from jax_callable.errors import JaxVersionError, RegistrationError
+
+OLDEST_JAX = (0, 6, 0)
+"""The oldest supported release of JAX."""
+
+_STAGES = {"instantiate": INSTANTIATE, "initialize": INITIALIZE, "execute": EXECUTE}
+
+_lock = threading.Lock()
+_loaded: dict[str, Library] = {}
+# XLA forgets no name. The digests of the libraries that share one, in the order they came.
+_generations: dict[str, list[str]] = {}
+
+
+def load(path_or_name: str | os.PathLike[str]) -> Library:
+    """Loads a library of Rust functions, so that JAX can call them.
+
+    The same content gives the same object. A rebuilt library can be loaded beside the old one: both
+    keep working. No JAX backend is initialised, and a library is never unloaded.
+
+    Args:
+        path_or_name: The path of a cdylib, or the name of an importable package that holds one.
+
+    Returns:
+        The library, with a callable for each target.
+
+    Raises:
+        LoadError: One of the classes of `jax_callable.errors`; the message says what to do.
+    """
+    require_jax()
+    from jax_callable._callable import Callable  # noqa: PLC0415 - the package imports without JAX
+
+    opened = open_library(path_or_name)
+    with _lock:
+        if opened.digest not in _loaded:
+            callables = [
+                Callable(target, _register(opened, target), str(opened.path))
+                for target in opened.manifest.targets
+            ]
+            _loaded[opened.digest] = Library(opened, callables)
+        return _loaded[opened.digest]
+
+
+def require_jax() -> None:
+    """Checks that a supported JAX can be imported.
+
+    Raises:
+        JaxVersionError: It is missing, broken or too old.
+    """
+    oldest = ".".join(map(str, OLDEST_JAX))
+    try:
+        import jax  # noqa: PLC0415 - the package imports without JAX
+    except ModuleNotFoundError as error:
+        if error.name not in ("jax", "jaxlib"):
+            raise
+        raise JaxVersionError(
+            f"JAX is not installed. Install it: pip install 'jax>={oldest}' (for NVIDIA GPUs: "
+            "pip install 'jax[cuda13]')"
+        ) from error
+    except (ImportError, RuntimeError) as error:
+        raise JaxVersionError(f"JAX cannot be imported: {error}") from error
+    if jax.__version_info__ < OLDEST_JAX:
+        raise JaxVersionError(
+            f"JAX {jax.__version__} is too old: jax-callable needs {oldest} or newer. Upgrade it: "
+            "pip install -U jax"
+        )
+    try:
+        from jax_callable import _primitive  # noqa: F401, PLC0415 - the part that knows JAX's inside
+    except (ImportError, AttributeError) as error:
+        raise JaxVersionError(
+            f"jax-callable {__version__} does not know JAX {jax.__version__} ({error}). "
+            "Upgrade it: pip install -U jax-callable"
+        ) from error
+
+
+def _register(opened: OpenLibrary, target: Target) -> str:
+    """Registers a target on every platform that it has a handler for, and returns its XLA name."""
+    import jax.ffi  # noqa: PLC0415 - see require_jax
+
+    generations = _generations.setdefault(target.target, [])
+    if opened.digest not in generations:
+        generations.append(opened.digest)
+    number = generations.index(opened.digest) + 1
+    name = target.target if number == 1 else f"{target.target}.g{number}"
+    for handler in target.handlers:
+        stages = {
+            stage: jax.ffi.pycapsule(address)
+            for stage, address in _stages(opened, target, handler).items()
+        }
+        # Until the platform's backend starts, JAX only queues this; `doctor` checks the outcome.
+        try:
+            jax.ffi.register_ffi_target(name, stages, platform=handler.platform)
+        except Exception as error:
+            raise RegistrationError(
+                f"{opened.path}: XLA refused {name} on {handler.platform}: {error}"
+            ) from error
+    return name
+
+
+def _stages(opened: OpenLibrary, target: Target, handler: Handler) -> dict[str, int]:
+    stages = {}
+    for stage, number in _STAGES.items():
+        address = opened.handler(handler.index, number)
+        if address is not None:
+            stages[stage] = address
+    if "execute" not in stages:
+        raise RegistrationError(
+            f"{opened.path}: {target.path} has no code for {handler.platform}; rebuild the library "
+            "with a released jax-callable crate"
+        )
+    return stages

@@ -1,0 +1,187 @@
+"""Finding and opening a library, without JAX."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import hashlib
+import importlib.util
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jax_callable import _elf
+from jax_callable._manifest import Manifest, check_abi, parse
+from jax_callable.errors import LibraryNotFoundError, MissingSymbolsError, NotALibraryError
+
+INSTANTIATE, INITIALIZE, EXECUTE = 0, 2, 3
+"""XLA's numbers for the stages of a handler."""
+
+_SUFFIXES = (".so", ".dylib")
+_SYMBOLS = (
+    "jax_callable_abi_version",
+    "jax_callable_manifest",
+    "jax_callable_handler",
+    "jax_callable_live_call_sites",
+)
+_BUILD = (
+    'Build it from a crate that depends on jax-callable and has `crate-type = ["cdylib"]` under '
+    "[lib] in Cargo.toml"
+)
+
+_lock = threading.Lock()
+_opened: dict[str, OpenLibrary] = {}
+
+
+@dataclass(frozen=True)
+class OpenLibrary:
+    """A library in this process. It is never closed: XLA keeps pointers into it.
+
+    Attributes:
+        path: Where it was found.
+        digest: SHA-256 of its content.
+        manifest: What it says about itself.
+        handle: The open library.
+    """
+
+    path: Path
+    digest: str
+    manifest: Manifest
+    handle: ctypes.CDLL
+
+    def handler(self, index: int, stage: int) -> int | None:
+        """The address of a handler's function for one stage, or None if it has none."""
+        function = self.handle.jax_callable_handler
+        function.argtypes, function.restype = (ctypes.c_uint32, ctypes.c_uint32), ctypes.c_void_p
+        address: int | None = function(index, stage)
+        return address
+
+    def live_call_sites(self) -> int:
+        """How many call sites hold state now."""
+        function = self.handle.jax_callable_live_call_sites
+        function.argtypes, function.restype = (), ctypes.c_uint64
+        return int(function())
+
+
+def open_library(path_or_name: str | os.PathLike[str]) -> OpenLibrary:
+    """Opens a library; the same content gives the same object.
+
+    Args:
+        path_or_name: A path, or the name of an importable package that holds the library.
+
+    Raises:
+        LoadError: One of the classes of `jax_callable.errors`, by what is wrong.
+    """
+    path = _resolve(path_or_name)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise LibraryNotFoundError(f"{path}: cannot be read: {error.strerror}") from error
+    digest = hashlib.sha256(content).hexdigest()
+    with _lock:
+        if digest not in _opened:
+            problem = _elf.complaint(content)
+            if problem:
+                raise NotALibraryError(f"{path}: {problem}. {_BUILD}")
+            handle = _dlopen(path)
+            manifest = _read_manifest(handle, path)
+            _opened[digest] = OpenLibrary(path, digest, manifest, handle)
+        return _opened[digest]
+
+
+def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
+    path = Path(path_or_name)
+    if path.is_file():
+        return path.resolve()
+    if path.is_dir():
+        raise LibraryNotFoundError(
+            f"{path}: is a directory; name the library in it, such as {path / 'libops.so'}"
+        )
+    looks_like_path = os.sep in str(path_or_name) or path.suffix in _SUFFIXES
+    if isinstance(path_or_name, str) and not looks_like_path:
+        return _find_in_package(path_or_name)
+    raise LibraryNotFoundError(
+        f"{path}: no such file. Build the library first (cargo build --release); cargo puts it at "
+        "target/release/lib<crate_name>.so"
+    )
+
+
+def _find_in_package(name: str) -> Path:
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None:
+        raise LibraryNotFoundError(
+            f"{name}: neither a file nor an importable package. Give the path of the library, or "
+            "install the package into this Python environment"
+        )
+    candidates = [Path(spec.origin)] if spec.origin else []
+    for folder in spec.submodule_search_locations or ():
+        candidates += sorted(Path(folder).iterdir())
+    # The package may hold other extension modules: ours export the symbol, so contain its name.
+    found = [
+        path
+        for path in candidates
+        if path.suffix in _SUFFIXES and _SYMBOLS[0].encode() in path.read_bytes()
+    ]
+    if len(found) == 1:
+        return found[0].resolve()
+    if found:
+        names = ", ".join(map(str, found))
+        raise LibraryNotFoundError(
+            f"{name}: the package holds several libraries; load one by its path: {names}"
+        )
+    raise LibraryNotFoundError(
+        f"{name}: the package holds no library of JAX callables ({_places(candidates)}). {_BUILD}"
+    )
+
+
+def _places(candidates: Sequence[Path]) -> str:
+    folders = dict.fromkeys(str(path.parent) for path in candidates)
+    return f"searched {', '.join(folders)}" if folders else "it has no files"
+
+
+def _dlopen(path: Path) -> ctypes.CDLL:
+    try:
+        if _is_open(path):
+            # dlopen() would return the old code: a rebuilt library needs a path of its own.
+            path = _private_copy(path)
+        return ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
+    except OSError as error:
+        raise NotALibraryError(
+            f"{path}: this machine cannot open the library (built for another one, or something it "
+            f"needs is missing): {error}"
+        ) from error
+
+
+def _is_open(path: Path) -> bool:
+    try:
+        ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_NOLOAD)
+    except OSError:
+        return False
+    return True
+
+
+def _private_copy(path: Path) -> Path:
+    folder = tempfile.mkdtemp(prefix="jax_callable-")
+    # Kept to the end of the process: backtraces read the file.
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(shutil.copy2(path, folder))
+
+
+def _read_manifest(handle: ctypes.CDLL, path: Path) -> Manifest:
+    for symbol in _SYMBOLS:
+        if not hasattr(handle, symbol):
+            raise MissingSymbolsError(
+                f"{path}: is a shared library, but not of JAX callables: it does not export "
+                f"{symbol}. {_BUILD}"
+            )
+    handle.jax_callable_abi_version.restype = ctypes.c_uint32
+    check_abi(handle.jax_callable_abi_version(), str(path))
+    handle.jax_callable_manifest.restype = ctypes.c_char_p
+    return parse(handle.jax_callable_manifest() or b"", str(path))

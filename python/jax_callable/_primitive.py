@@ -1,0 +1,289 @@
+"""The JAX primitive behind every call, and all that differs between JAX releases.
+
+Nothing outside this module imports JAX internals. Supported: JAX 0.6.0 to 0.12.
+
+A call is one custom call in HLO, batched or not. `jax.vmap` adds batch axes in front of the arrays
+and notes in the attribute `jc.batch` which operands have them; an operand without the batch keeps
+a size of 1 there instead of being copied. The handler runs the function over the batch.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.ffi
+import numpy as np
+from jax import lax
+from jax._src import core as _core
+from jax._src import effects as _effects
+from jax._src.interpreters.mlir import ir_attribute as _ir_attribute
+from jax._src.lib import xla_client as _xla_client
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir, xla
+
+from jax_callable._dims import Size
+from jax_callable._manifest import Target
+from jax_callable._scalars import ArrayAttribute, Attribute, numpy_dtype
+
+# JAX's lowering platforms, and XLA's names under which handlers are registered.
+_XLA_PLATFORMS = {"cpu": "cpu", "cuda": "CUDA", "rocm": "ROCM", "tpu": "TPU"}
+
+InconclusiveDimensionOperation = _core.InconclusiveDimensionOperation
+"""What JAX raises when the value of a symbolic dimension would decide."""
+
+# The public one is in jax.export, which JAX 0.6.0 cannot import without a package it does not name.
+is_symbolic_dim = _core.is_symbolic_dim
+"""Whether a size is a symbolic dimension of `jax.export`."""
+
+# The axes over which a value varies inside jax.shard_map moved into a type of their own.
+_VARYING_IS_VMA = not hasattr(_core, "ManualAxisType")
+
+
+@dataclass(frozen=True)
+class CallEffect(_effects.Effect):  # type: ignore[misc]
+    """Keeps a call with side effects. Exported programs contain the name of this class."""
+
+    def __str__(self) -> str:
+        return "jax_callable"
+
+
+for _allowed in (
+    _effects.lowerable_effects,
+    _effects.control_flow_allowed_effects,
+    _effects.custom_derivatives_allowed_effects,
+    _effects.remat_allowed_effects,
+):
+    _allowed.add_type(CallEffect)
+if hasattr(_effects, "partial_eval_kept_effects"):  # from JAX 0.6.1
+    _effects.partial_eval_kept_effects.add_type(CallEffect)
+
+
+@dataclass(frozen=True)
+class Call:
+    """Everything about a call but its operands.
+
+    Attributes:
+        target: What is called.
+        xla_name: The name it is registered under in this process.
+        attributes: The static scalars, in the order of the parameters.
+        output_shapes: The shapes of the pure outputs, without batch axes.
+        output_dims_given: Whether the caller gave shapes, so that the handler skips the rule.
+        vmap_method: What `jax.vmap` does with the call.
+    """
+
+    target: Target
+    xla_name: str
+    attributes: tuple[tuple[str, Attribute], ...]
+    output_shapes: tuple[tuple[Size, ...], ...]
+    output_dims_given: bool
+    vmap_method: str | None
+
+    def __str__(self) -> str:
+        return self.target.path
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash((self.xla_name, self.attributes, self.output_shapes, self.vmap_method))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def effects(self) -> frozenset[CallEffect]:
+        """The effects of one call."""
+        return frozenset([CallEffect()] if self.target.has_side_effect else [])
+
+
+def bind(call: Call, operands: Sequence[Any]) -> list[Any]:
+    """Makes the call: executes it, or adds it to the program being traced.
+
+    Args:
+        call: The call.
+        operands: The array inputs and in-outs, checked.
+
+    Returns:
+        The in-outs, then the outputs.
+    """
+    results: list[Any] = callable_p.bind(*operands, call=call, batch=("",) * len(operands))
+    return results
+
+
+callable_p = Primitive("jax_callable")
+callable_p.multiple_results = True
+
+# Eager calls: JAX keeps one compiled program for each (operand types, call) in a bounded cache,
+# and compiles it under jax.disable_jit() too.
+callable_p.def_impl(functools.partial(xla.apply_primitive, callable_p))
+
+
+def _abstract_eval(
+    *operands: Any, call: Call, batch: tuple[str, ...]
+) -> tuple[list[Any], frozenset[CallEffect]]:
+    sizes = _batch_sizes([operand.shape for operand in operands], batch)
+    shapes = [
+        *(operands[i].shape for i in _in_out_indices(call.target)),
+        *((*sizes, *shape) for shape in call.output_shapes),
+    ]
+    results = [
+        _result_type(shape, numpy_dtype(param.dtype), operands)
+        for shape, param in zip(shapes, call.target.results, strict=True)
+    ]
+    return results, call.effects
+
+
+callable_p.def_effectful_abstract_eval(_abstract_eval)
+
+
+def _result_type(shape: Sequence[Size], dtype: np.dtype[Any], operands: Sequence[Any]) -> Any:
+    """The type of a result: in `jax.shard_map`, it varies over every axis that an operand does."""
+    sharding = _core.get_cur_mesh_sharding(jax.sharding.PartitionSpec(*[None] * len(shape)))
+    if _VARYING_IS_VMA:
+        axes = frozenset().union(*(operand.vma for operand in operands))
+        return _core.ShapedArray(shape, dtype, sharding=sharding, vma=axes)
+    axes = frozenset().union(*(operand.mat.varying for operand in operands))
+    return _core.ShapedArray(
+        shape, dtype, sharding=sharding, manual_axis_type=_core.ManualAxisType(varying=axes)
+    )
+
+
+def _in_out_indices(target: Target) -> list[int]:
+    return [i for i, param in enumerate(target.operands) if param.role == "in_out"]
+
+
+def _batch_sizes(shapes: Sequence[Sequence[Size]], batch: tuple[str, ...]) -> tuple[Size, ...]:
+    """The size of each batch axis, outermost first."""
+    rank = len(batch[0]) if batch else 0
+    return tuple(
+        next(shape[axis] for shape, has in zip(shapes, batch, strict=True) if has[axis] == "1")
+        for axis in range(rank)
+    )
+
+
+def _lowering(ctx: Any, *operands: Any, call: Call, batch: tuple[str, ...]) -> Any:
+    target = call.target
+    _check_platforms(target, ctx.platforms or ctx.module_context.platforms)
+    if ctx.module_context.lowering_parameters.for_export and call.xla_name != target.target:
+        raise ValueError(
+            f"{target.path}: cannot export a call of {call.xla_name}: another build of its library "
+            "was loaded first in this process, and only that one has the name that other "
+            "processes know. Export from a process that loads the library once"
+        )
+    attributes = {name: _ir_attribute(_value(value)) for name, value in call.attributes}
+    attributes["jc.batch"] = _ir_attribute(",".join(batch) if any(batch) else "")
+    attributes["jc.output_dims"] = _ir_attribute("call" if call.output_dims_given else "rule")
+    rule = jax.ffi.ffi_lowering(
+        call.xla_name,
+        backend_config=attributes,
+        has_side_effect=target.has_side_effect,
+        operand_output_aliases={i: out for out, i in enumerate(_in_out_indices(target))},
+    )
+    return rule(ctx, *operands)
+
+
+mlir.register_lowering(callable_p, _lowering)
+
+
+def _value(attribute: Attribute) -> Any:
+    if isinstance(attribute, ArrayAttribute):
+        return attribute.numpy()
+    return attribute if isinstance(attribute, str) else np.int64(attribute)
+
+
+def _check_platforms(target: Target, platforms: Sequence[str]) -> None:
+    for platform in platforms:
+        if _XLA_PLATFORMS.get(platform, platform) not in target.platforms:
+            available = " and ".join(target.platforms)
+            raise NotImplementedError(
+                f"{target.path}: no handler for the platform {platform}; the library has one for "
+                f'{available}. Write a #[jax_callable(name = "{target.name}")] function for it, '
+                "or move the arrays with jax.device_put"
+            )
+
+
+def _batching(
+    operands: Sequence[Any], dims: Sequence[Any], *, call: Call, batch: tuple[str, ...]
+) -> tuple[Sequence[Any], Sequence[int]]:
+    method = call.vmap_method
+    if method is None:
+        raise NotImplementedError(
+            f"{call.target.path}: vmap_method is None, so jax.vmap is refused. Pass vmap_method= "
+            'in the call, for example "broadcast_all" or "sequential", or set it in Rust'
+        )
+    operands = [
+        operand if dim is None else _to_front(operand, dim)
+        for operand, dim in zip(operands, dims, strict=True)
+    ]
+    batched = [dim is not None for dim in dims]
+    if method.startswith("sequential"):
+        results = _scan(operands, batched, call, batch)
+    else:
+        results = _one_call(operands, batched, call, batch)
+    return results, (0,) * len(results)
+
+
+batching.primitive_batchers[callable_p] = _batching
+
+
+def _one_call(
+    operands: list[Any], batched: list[bool], call: Call, batch: tuple[str, ...]
+) -> list[Any]:
+    size = next(operand.shape[0] for operand, is_in in zip(operands, batched, strict=True) if is_in)
+    for i, param in enumerate(call.target.operands):
+        if not batched[i]:
+            # Every element of the batch writes its own in-out, but all can read one input.
+            in_out = param.role == "in_out"
+            operands[i] = lax.broadcast(operands[i], (size if in_out else 1,))
+            batched[i] = in_out
+    batch = tuple(
+        ("1" if is_in else "0") + axes for is_in, axes in zip(batched, batch, strict=True)
+    )
+    results: list[Any] = callable_p.bind(*operands, call=call, batch=batch)
+    return results
+
+
+def _scan(
+    operands: list[Any], batched: list[bool], call: Call, batch: tuple[str, ...]
+) -> list[Any]:
+    def body(_: None, batched_slices: list[Any]) -> tuple[None, list[Any]]:
+        slices = iter(batched_slices)
+        elements = [
+            next(slices) if is_in else operand
+            for operand, is_in in zip(operands, batched, strict=True)
+        ]
+        return None, callable_p.bind(*elements, call=call, batch=batch)
+
+    xs = [operand for operand, is_in in zip(operands, batched, strict=True) if is_in]
+    _, results = lax.scan(body, None, xs, unroll=call.vmap_method == "sequential_unrolled")
+    return list(results)
+
+
+def _to_front(operand: Any, axis: int) -> Any:
+    rest = [i for i in range(operand.ndim) if i != axis]
+    return operand if axis == 0 else lax.transpose(operand, [axis, *rest])
+
+
+def _refuse_jvp(primals: Any, tangents: Any, *, call: Call, batch: tuple[str, ...]) -> Any:
+    raise NotImplementedError(
+        f"{call.target.path}: JAX cannot differentiate a Rust function by itself. Wrap the call in "
+        "jax.custom_vjp with a rule for its derivative, or cut it out with jax.lax.stop_gradient"
+    )
+
+
+def _refuse_transpose(*args: Any, call: Call, batch: tuple[str, ...]) -> Any:
+    raise NotImplementedError(
+        f"{call.target.path}: JAX cannot transpose a Rust function. Wrap the call in "
+        "jax.custom_vjp with a rule for its derivative"
+    )
+
+
+ad.primitive_jvps[callable_p] = _refuse_jvp
+ad.primitive_transposes[callable_p] = _refuse_transpose
+
+
+def registered_on_cpu(name: str) -> bool:
+    """Whether XLA knows a handler of this name on the CPU."""
+    return name in _xla_client.custom_call_targets("Host")

@@ -1,0 +1,200 @@
+//! The handlers that XLA calls.
+
+use super::api::{Api, create_error};
+use super::attrs::Attrs;
+use super::frame::Call;
+use super::{state, sys};
+use crate::error::{Error, Result};
+use crate::param::Definition;
+use crate::plan::Plan;
+use crate::signature::Callable;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+type Body = for<'a> unsafe fn(&'a Call<'a>) -> Result<()>;
+
+/// The INSTANTIATE handler of a callable.
+pub(crate) unsafe extern "C" fn instantiate<D: Definition>(
+    frame: *mut sys::CallFrame,
+) -> *mut sys::Error {
+    // SAFETY: XLA calls its handlers with a valid frame.
+    unsafe { handle(frame, sys::stage::INSTANTIATE, D::CALLABLE, do_instantiate) }
+}
+
+/// The EXECUTE handler of a callable.
+pub(crate) unsafe extern "C" fn execute<D: Definition>(
+    frame: *mut sys::CallFrame,
+) -> *mut sys::Error {
+    // SAFETY: XLA calls its handlers with a valid frame, and `D::call` is the body that
+    // `D::CALLABLE` describes.
+    unsafe {
+        handle(
+            frame,
+            sys::stage::EXECUTE,
+            D::CALLABLE,
+            |api, frame, callable| do_execute(api, frame, callable, D::PLAN, D::call),
+        )
+    }
+}
+
+trait Planned: Definition {
+    const PLAN: &'static Plan = &Plan::new(Self::CALLABLE);
+}
+impl<D: Definition> Planned for D {}
+
+/// What all stages share: the metadata query, the checks of the frame, and errors.
+///
+/// # Safety
+/// `frame` is null or a frame that XLA calls a handler with, alive during the call.
+unsafe fn handle(
+    frame: *mut sys::CallFrame,
+    stage: i32,
+    callable: &'static Callable,
+    work: impl FnOnce(Api<'_>, &sys::CallFrame, &'static Callable) -> Result<()>,
+) -> *mut sys::Error {
+    if frame.is_null() {
+        fatal("XLA called a handler without a frame");
+    }
+    // SAFETY: every version of the frame begins with these two, and `api` follows. `ctx`
+    // and all else are looked at only after the metadata query is excluded.
+    let (size, extensions) = unsafe { ((*frame).struct_size, (*frame).extension_start) };
+    // SAFETY: the list is XLA's, alive during the call.
+    if unsafe { answer_metadata(extensions) } {
+        return ptr::null_mut();
+    }
+    // SAFETY: as above.
+    let table = unsafe { (*frame).api };
+    if table.is_null() {
+        fatal("XLA called a handler without its API table");
+    }
+    let result = contain_panic(|| {
+        if size < sys::CALL_FRAME_SIZE {
+            return Err(Error::failed_precondition(format!(
+                "XLA's call frame has {size} bytes, at least {} are needed: update JAX and jaxlib",
+                sys::CALL_FRAME_SIZE
+            )));
+        }
+        // SAFETY: the frame has all fields that this struct has, and nobody writes to them.
+        let frame = unsafe { &*frame };
+        // SAFETY: not null, and XLA's table lives for ever.
+        let api = unsafe { Api::new(table)? };
+        if frame.stage != stage {
+            // A stage that this handler was not registered for does nothing here.
+            return Ok(());
+        }
+        work(api, frame, callable)
+    });
+    let error = match result {
+        Some(Ok(())) => return ptr::null_mut(),
+        Some(Err(error)) => error,
+        None => Error::internal("panicked, and so did the panic's own value"),
+    };
+    let message = format!("{}.{}: {error}", callable.crate_name(), callable.name);
+    // SAFETY: the table is not null.
+    unsafe { create_error(table, error.code(), &message) }
+}
+
+fn do_instantiate(api: Api<'_>, frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
+    // SAFETY: the frame is XLA's, alive and unchanged during the call.
+    let attrs = unsafe { Attrs::new(&frame.attrs) };
+    let site = state::CallSite::decode(callable, attrs)?;
+    // SAFETY: this is the running INSTANTIATE call's context.
+    unsafe { state::set(api, frame.ctx, site) }
+}
+
+fn do_execute(
+    api: Api<'_>,
+    frame: &sys::CallFrame,
+    callable: &'static Callable,
+    plan: &'static Plan,
+    body: Body,
+) -> Result<()> {
+    // SAFETY: this is the frame of the running EXECUTE call.
+    let mut call = unsafe { Call::new(callable, plan, api, frame)? };
+    // SAFETY: the call was checked against `callable`, whose body this is, and `run`
+    // calls it again only after it has returned.
+    call.run(|call| unsafe { body(call) })
+}
+
+/// Answers the metadata query, if that is what the frame is. On older hosts `api` is null
+/// in it, and `ctx` always is.
+///
+/// # Safety
+/// `extension` is null or heads a list of XLA's extensions.
+unsafe fn answer_metadata(mut extension: *mut sys::ExtensionBase) -> bool {
+    while !extension.is_null() {
+        // SAFETY: the list is XLA's; unknown entries are passed over.
+        let base = unsafe { *extension };
+        if base.ty == sys::EXTENSION_METADATA {
+            // SAFETY: an extension of this type is a metadata extension.
+            let metadata = unsafe { (*extension.cast::<sys::MetadataExtension>()).metadata };
+            // SAFETY: the metadata is XLA's, to be written by the handler.
+            if !metadata.is_null() && unsafe { (*metadata).struct_size } >= sys::METADATA_SIZE {
+                // The oldest version that has all that is used: hosts refuse newer ones
+                // than their own, and accept older ones.
+                // SAFETY: every version of the metadata has these fields.
+                unsafe {
+                    (*metadata).api_version.major_version = 0;
+                    (*metadata).api_version.minor_version = 1;
+                    (*metadata).traits = 0;
+                }
+            }
+            return true;
+        }
+        extension = base.next;
+    }
+    false
+}
+
+/// Runs `work` and turns a panic into an error. None if the panic's value panics itself
+/// when dropped.
+pub(super) fn contain_panic<T: FromPanic>(work: impl FnOnce() -> T) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(value) => Some(value),
+        Err(payload) => {
+            let message = panic_message(payload.as_ref());
+            let dropped = catch_unwind(AssertUnwindSafe(move || drop(payload)));
+            match dropped {
+                Ok(()) => Some(T::from_panic(message)),
+                Err(second) => {
+                    // Its drop may panic again, without end.
+                    std::mem::forget(second);
+                    None
+                }
+            }
+        }
+    }
+}
+
+pub(super) trait FromPanic {
+    fn from_panic(message: String) -> Self;
+}
+
+impl FromPanic for Result<()> {
+    fn from_panic(message: String) -> Self {
+        Err(Error::internal(format!("panicked: {message}")))
+    }
+}
+
+impl FromPanic for () {
+    /// The panic hook has told of it.
+    fn from_panic(_: String) {}
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "with a value that is not text".to_owned()
+    }
+}
+
+/// Ends the process where no error can be reported and success would be a lie.
+#[cold]
+pub(super) fn fatal(message: &str) -> ! {
+    eprintln!("jax-callable: {message}");
+    std::process::abort();
+}

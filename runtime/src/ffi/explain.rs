@@ -1,0 +1,119 @@
+//! What is wrong with a call that was refused.
+
+use super::attrs::array;
+use super::frame::{Call, size_in_bytes};
+use super::sys;
+use crate::dtype::DataType;
+use crate::error::{Error, Result};
+use crate::signature::{Param, ParamType};
+
+impl Call<'_> {
+    /// For a frame whose buffers are not those of the callable's parameters.
+    #[cold]
+    pub(super) fn explain_buffers(&self) -> Error {
+        let found = self
+            .check_list("operands", &self.frame.args, self.plan.operands.as_slice())
+            .and_then(|()| {
+                self.check_list("results", &self.frame.rets, self.plan.results.as_slice())
+            });
+        match found {
+            Err(error) => error,
+            Ok(()) => Error::internal("the call was refused without a reason"),
+        }
+    }
+
+    fn check_list(&self, what: &str, list: &sys::Buffers, params: &[u8]) -> Result<()> {
+        // SAFETY: the frame is XLA's.
+        let buffers = unsafe { buffers(list)? };
+        if buffers.len() != params.len() {
+            return Err(Error::invalid_argument(format!(
+                "expected {} {what}, got {}",
+                params.len(),
+                buffers.len()
+            )));
+        }
+        params.iter().zip(buffers).try_for_each(|(&param, buffer)| {
+            self.check_buffer(&self.callable.params[usize::from(param)], buffer)
+        })
+    }
+
+    fn check_buffer(&self, param: &Param, buffer: &sys::Buffer) -> Result<()> {
+        let Param { name, ty, .. } = param;
+        let dims = buffer.dims();
+        let rank = self.batch_rank + usize::from(ty.buffer.rank);
+        let has_type = buffer.dtype == ty.buffer.dtype && dims.len() == rank;
+        if !has_type || !buffer.has_packed(ty.packed) {
+            let got = match buffer.dtype() {
+                Some(dtype) => dtype.to_string(),
+                None => format!(
+                    "an unsupported element type (XLA's {}) of shape ",
+                    buffer.dtype
+                ),
+            };
+            return Err(Error::invalid_argument(format!(
+                "parameter `{name}`: expected {}, got {got}{dims:?}",
+                array_type(ty, self.batch_rank),
+            )));
+        }
+        if size_in_bytes(usize::from(ty.buffer.size), dims).is_none() {
+            return Err(Error::invalid_argument(format!(
+                "parameter `{name}`: the shape {dims:?} is negative or too large"
+            )));
+        }
+        if buffer.size_as(&ty.buffer, self.batch_rank).is_none() {
+            return Err(Error::invalid_argument(format!(
+                "parameter `{name}`: its data is at {:p}, which is null or not aligned to {} bytes",
+                buffer.data,
+                ty.buffer.align_mask + 1
+            )));
+        }
+        Ok(())
+    }
+
+    /// For a result that overlaps an operand, or a result numbered after all operands.
+    #[cold]
+    pub(super) fn explain_overlap(&self, result: usize, other: usize) -> Error {
+        let mut params = self.operand_params().chain(self.result_params());
+        let mut results = self.result_params();
+        Error::invalid_argument(format!(
+            "parameter `{}`: its memory overlaps that of `{}`",
+            results.nth(result).map_or("?", |(param, _)| param.name),
+            params.nth(other).map_or("?", |(param, _)| param.name)
+        ))
+    }
+}
+
+/// # Safety
+/// `list` is a frame's list of arguments or results, as XLA's ABI has it.
+unsafe fn buffers(list: &sys::Buffers) -> Result<Vec<&sys::Buffer>> {
+    // SAFETY: the arrays have `size` entries each.
+    let (types, pointers) = unsafe {
+        (
+            array(list.types, list.size)?,
+            array(list.buffers, list.size)?,
+        )
+    };
+    types
+        .iter()
+        .zip(pointers)
+        .map(|(&ty, &pointer)| {
+            // SAFETY: an entry of this type is null or points to an `XLA_FFI_Buffer`.
+            let buffer = unsafe { pointer.cast::<sys::Buffer>().as_ref() };
+            buffer
+                .filter(|buffer| ty == sys::BUFFER && buffer.dims().len() as i64 == buffer.rank)
+                .ok_or_else(|| {
+                    Error::invalid_argument("the call frame is damaged: a buffer that is none")
+                })
+        })
+        .collect()
+}
+
+/// An array type as error messages show it: `float32[?, 3]`, with the batch axes as `*`.
+fn array_type(ty: &ParamType, batch_rank: usize) -> String {
+    let dims: Vec<String> = std::iter::repeat_n("*".to_owned(), batch_rank)
+        .chain(std::iter::repeat_n("?".to_owned(), ty.rank))
+        .chain(ty.packed.iter().map(usize::to_string))
+        .collect();
+    let dtype = ty.dtype.map_or("?", DataType::name);
+    format!("{dtype}[{}]", dims.join(", "))
+}

@@ -1,0 +1,22 @@
+//! XLA's side of the boundary: the C API, and the only host code with `unsafe`.
+//!
+//! `sys` is the C layout, `api` calls it, `attrs` and `frame` read what a call brings,
+//! `entry` holds the handlers, `state` the call sites that XLA keeps for us, `view`
+//! turns checked buffers into parameters, and `pool` uses XLA's threads.
+
+pub(crate) mod api;
+pub(crate) mod attrs;
+pub(crate) mod entry;
+pub(crate) mod explain;
+pub(crate) mod export;
+pub(crate) mod frame;
+pub(crate) mod host;
+pub(crate) mod host_call;
+pub(crate) mod host_frame;
+pub(crate) mod pool;
+pub(crate) mod state;
+pub(crate) mod sys;
+pub(crate) mod view;
+
+#[cfg(test)]
+mod tests;

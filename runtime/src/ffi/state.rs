@@ -1,0 +1,176 @@
+//! Call sites: what INSTANTIATE decodes and XLA keeps for the executable's life.
+
+use super::api::Api;
+use super::attrs::{Attr, Attrs};
+use super::sys;
+use crate::batch::Batch;
+use crate::error::{Error, Result};
+use crate::plan::{BATCH, OUTPUT_DIMS};
+use crate::signature::Callable;
+use crate::statics::{self, Kept};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+
+/// One custom call of one executable, shared by all of its devices.
+#[derive(Debug)]
+pub(crate) struct CallSite {
+    /// The static attributes that the frame does not hold in their final form.
+    pub(crate) kept: Box<[Kept]>,
+    pub(crate) batch: Batch,
+}
+
+impl CallSite {
+    /// Decodes a frame's attributes, and checks all of them: that each has its place and
+    /// a value of its type, on which EXECUTE relies.
+    pub(crate) fn decode(callable: &Callable, attrs: Attrs<'_>) -> Result<CallSite> {
+        let mut kept = Vec::new();
+        for (_, param) in callable.statics() {
+            let ty = param.ty.value.expect("a static parameter has a value type");
+            let value = statics::decode(ty, attrs.get(param.name)?).map_err(|error| {
+                let code = error.code();
+                Error::new(code, format!("parameter `{}`: {error}", param.name))
+            })?;
+            kept.extend(value);
+        }
+        let batch = match attrs.get(BATCH)? {
+            Attr::Str(text) => Batch::parse(text, callable.operands().count())?,
+            other => return Err(unexpected(BATCH, "a string", other)),
+        };
+        match attrs.get(OUTPUT_DIMS)? {
+            Attr::Str("rule" | "call") => {}
+            other => return Err(unexpected(OUTPUT_DIMS, "`rule` or `call`", other)),
+        }
+        let mut expected: Vec<_> = callable.statics().map(|(_, p)| p.name).collect();
+        expected.extend([BATCH, OUTPUT_DIMS]);
+        expected.sort_unstable();
+        if !attrs.names().eq(expected.iter().copied()) {
+            let extra = attrs.names().find(|name| !expected.contains(name));
+            return Err(Error::invalid_argument(match extra {
+                Some(extra) => format!("unexpected attribute `{extra}` in the program"),
+                None => "the program's attributes are not sorted by name".to_owned(),
+            }));
+        }
+        let kept = kept.into_boxed_slice();
+        Ok(CallSite { kept, batch })
+    }
+}
+
+fn unexpected(name: &str, expected: &str, got: Attr<'_>) -> Error {
+    Error::invalid_argument(format!(
+        "the attribute `{name}` is {} in the program, expected {expected}",
+        got.describe()
+    ))
+}
+
+static LIVE: AtomicU64 = AtomicU64::new(0);
+
+/// How many call sites are alive in this library.
+pub(crate) fn live_call_sites() -> u64 {
+    LIVE.load(Ordering::Relaxed)
+}
+
+/// Hands a call site to XLA.
+///
+/// # Safety
+/// `ctx` is the context of the running INSTANTIATE call.
+pub(crate) unsafe fn set(
+    api: Api<'_>,
+    ctx: *mut sys::ExecutionContext,
+    site: CallSite,
+) -> Result<()> {
+    let type_id = type_id(api)?;
+    let state = Box::into_raw(Box::new(site));
+    LIVE.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: `delete` takes a `Box<CallSite>` as a raw pointer, which `state` is.
+    let result = unsafe { api.set_state(ctx, type_id, state.cast(), delete) };
+    if result.is_err() {
+        // SAFETY: XLA refused the state, so it is still ours, and `state` is the box.
+        unsafe { delete(state.cast()) };
+    }
+    result
+}
+
+/// The call site of the running call.
+///
+/// # Safety
+/// `ctx` is the context of the running call of a handler of this library. The state
+/// lives as long as the executable, hence during the call.
+pub(crate) unsafe fn get<'a>(
+    api: Api<'a>,
+    ctx: *mut sys::ExecutionContext,
+) -> Result<&'a CallSite> {
+    // SAFETY: the caller's promise.
+    let state = unsafe { api.get_state(ctx, type_id(api)?)? };
+    // SAFETY: the type id is of this library's call sites only, XLA compares it, and
+    // the reference is shared: nothing changes a call site after INSTANTIATE.
+    Ok(unsafe { &*state.cast::<CallSite>() })
+}
+
+unsafe extern "C" fn delete(state: *mut c_void) {
+    LIVE.fetch_sub(1, Ordering::Relaxed);
+    // SAFETY: XLA calls this once with the pointer that `set` gave it.
+    let site = unsafe { Box::from_raw(state.cast::<CallSite>()) };
+    super::entry::contain_panic(move || drop(site));
+}
+
+static TYPE_INFO: sys::TypeInfo = sys::TypeInfo {
+    struct_size: sys::TypeInfo::STRUCT_SIZE,
+    extension_start: ptr::null_mut(),
+    deleter: delete,
+};
+
+// SAFETY: the null pointer in it is never followed, and nothing writes to it.
+unsafe impl Sync for sys::TypeInfo {}
+
+/// Type ids are counters of one registry, and each platform's plugin has its own:
+/// an id for each, found by the address of the API table.
+struct Registry {
+    api: AtomicUsize,
+    type_id: AtomicI64,
+}
+
+static REGISTRIES: [Registry; 8] = [const {
+    Registry {
+        api: AtomicUsize::new(0),
+        type_id: AtomicI64::new(0),
+    }
+}; 8];
+
+fn type_id(api: Api<'_>) -> Result<i64> {
+    for registry in &REGISTRIES {
+        match registry.api.load(Ordering::Acquire) {
+            0 => break,
+            address if address == api.address() => {
+                return Ok(registry.type_id.load(Ordering::Relaxed));
+            }
+            _ => {}
+        }
+    }
+    register_type(api)
+}
+
+#[cold]
+fn register_type(api: Api<'_>) -> Result<i64> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    let _guard = LOCK.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    for registry in &REGISTRIES {
+        let address = registry.api.load(Ordering::Acquire);
+        if address == api.address() {
+            return Ok(registry.type_id.load(Ordering::Relaxed));
+        }
+        if address == 0 {
+            // Registries refuse a name twice, and every loaded library has this code:
+            // the address of a static tells them apart.
+            let name = format!("jax_callable::CallSite@{:p}", &raw const REGISTRIES);
+            let type_id = api.register_type(&name, &TYPE_INFO)?;
+            registry.type_id.store(type_id, Ordering::Relaxed);
+            registry.api.store(api.address(), Ordering::Release);
+            return Ok(type_id);
+        }
+    }
+    Err(Error::resource_exhausted(
+        "more XLA registries in one process than the 8 that are supported",
+    ))
+}

@@ -1,0 +1,74 @@
+//! A call of a callable allocates nothing.
+
+use super::*;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is handed to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, data: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(data, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(work: impl FnOnce()) -> usize {
+    let before = ALLOCATIONS.get();
+    work();
+    ALLOCATIONS.get() - before
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
+}
+
+#[test]
+fn executing_allocates_nothing() {
+    for (minor, batch) in [(1, ""), (3, ""), (5, ""), (3, "1,1")] {
+        let context = Context::new();
+        let mut case = Case::new();
+        if !batch.is_empty() {
+            *case.attr("jc.batch") = AttrSpec::Str(batch.into());
+            for buffer in [0, 1] {
+                case.frame.args[buffer].dims = vec![3, 1];
+            }
+            case.frame.rets[0].dims = vec![3, 1];
+            case.frame.rets[1].dims = vec![3];
+            let mut room = [0.0_f32; 3];
+            case.frame.rets[1].data = room.as_mut_ptr().cast();
+            count(&mut case, minor, &context);
+            assert_eq!(room, [11.0, 23.0, 35.0]);
+        } else {
+            count(&mut case, minor, &context);
+            assert_eq!(case.sum[0], 69.0);
+        }
+    }
+}
+
+fn count(case: &mut Case, minor: i32, context: &Context) {
+    case.instantiate(minor, context).unwrap();
+    case.frame.with_frame(host::table(minor), context, |frame| {
+        let count = allocations(|| {
+            // SAFETY: the frame is right.
+            let error = unsafe { entry::execute::<Def>(frame) };
+            assert!(error.is_null());
+        });
+        assert_eq!(count, 0, "API 0.{minor}");
+    });
+}

@@ -1,0 +1,192 @@
+//! Parameters from checked calls.
+
+use super::frame::Call;
+use crate::cpu::{Array, ArrayMut, Context};
+use crate::element::Element;
+use crate::param::{FfiArg, StaticNumber};
+use crate::signature::{BufferType, Kind, Length, ParamType, Platform, StaticType};
+use crate::statics::Kept;
+use std::slice;
+
+const fn array_type<T: Element>(kind: Kind, rank: usize) -> ParamType {
+    ParamType {
+        kind,
+        platform: Some(Platform::Cpu),
+        dtype: Some(T::DTYPE),
+        rank,
+        packed: T::PACKED,
+        buffer: BufferType {
+            dtype: T::DTYPE as i32,
+            size: T::DTYPE.size() as u16,
+            align_mask: align_of::<T>() as u16 - 1,
+            rank: (rank + T::PACKED.len()) as u16,
+            packed: T::PACKED.len() as u16,
+        },
+        value: None,
+    }
+}
+
+const fn static_type(value: StaticType) -> ParamType {
+    ParamType {
+        kind: Kind::Static,
+        platform: None,
+        dtype: None,
+        rank: 0,
+        packed: &[],
+        buffer: BufferType::NONE,
+        value: Some(value),
+    }
+}
+
+/// The shape of an array of `N` dimensions, and the number of its elements.
+fn shape<const N: usize>(dims: &[i64]) -> ([usize; N], usize) {
+    let shape = std::array::from_fn(|axis| dims[axis] as usize);
+    (shape, shape.iter().product())
+}
+
+impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
+    const TYPE: ParamType = array_type::<T>(Kind::Array, N);
+
+    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
+        let buffer = call.operand_buffer(slot);
+        let (shape, len) = shape(call.own_dims(buffer, T::PACKED.len()));
+        let data = if len == 0 {
+            &[]
+        } else {
+            // SAFETY: the buffer was checked to hold this many elements of this type,
+            // aligned and not null; every bit pattern is a value of an `Element`; and
+            // no mutable view of the call overlaps it.
+            unsafe { slice::from_raw_parts(call.data(buffer).cast::<T>(), len) }
+        };
+        Array::new(data, shape)
+    }
+}
+
+impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
+    const TYPE: ParamType = array_type::<T>(Kind::ArrayMut, N);
+
+    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
+        let buffer = call.result_buffer(slot);
+        let (shape, len) = shape(call.own_dims(buffer, T::PACKED.len()));
+        let data = if len == 0 || size_of::<T>() == 0 {
+            &mut []
+        } else {
+            // SAFETY: as for `Array`, and the caller takes each result once, so that this
+            // is the only view of memory that nothing else of the call overlaps. XLA's
+            // memory is not uninitialised in Rust's sense: it comes from outside.
+            unsafe { slice::from_raw_parts_mut(call.data(buffer).cast::<T>(), len) }
+        };
+        ArrayMut::new(data, shape)
+    }
+}
+
+impl<'a> FfiArg<'a> for &'a Context {
+    const TYPE: ParamType = ParamType {
+        kind: Kind::Context,
+        platform: Some(Platform::Cpu),
+        dtype: None,
+        rank: 0,
+        packed: &[],
+        buffer: BufferType::NONE,
+        value: None,
+    };
+
+    unsafe fn take(call: &'a Call<'a>, _: usize) -> Self {
+        &call.context
+    }
+}
+
+impl<'a> FfiArg<'a> for &'a str {
+    const TYPE: ParamType = static_type(StaticType::Str);
+
+    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
+        match call.kept(slot) {
+            Kept::Str(text) => text,
+            other => unreachable!("a str was decoded to {other:?}"),
+        }
+    }
+}
+
+impl<'a, T: StaticNumber> FfiArg<'a> for &'a [T] {
+    const TYPE: ParamType = static_type(StaticType::Number(T::DTYPE, Length::Slice));
+
+    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
+        match call.kept(slot) {
+            Kept::Packed(packed) => {
+                // SAFETY: decoding packed `len` values of this type's size into memory
+                // aligned to 8 bytes, which is enough for any of them, and checked that
+                // a `bool` is 0 or 1; for the other types every bit pattern is a value.
+                unsafe { slice::from_raw_parts(packed.words.as_ptr().cast::<T>(), packed.len) }
+            }
+            other => unreachable!("a slice was decoded to {other:?}"),
+        }
+    }
+}
+
+impl<'a, T: StaticNumber, const K: usize> FfiArg<'a> for [T; K] {
+    const TYPE: ParamType = static_type(StaticType::Number(T::DTYPE, Length::Fixed(K)));
+
+    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
+        // SAFETY: the same static attribute, whose length was checked when decoded.
+        let values = unsafe { <&[T] as FfiArg>::take(call, slot) };
+        std::array::from_fn(|i| values[i])
+    }
+}
+
+impl<'a> Call<'a> {
+    /// A static attribute that the call site keeps.
+    fn kept(&self, slot: usize) -> &'a Kept {
+        let site = self
+            .site
+            .expect("fetched for callables that keep something");
+        &site.kept[slot]
+    }
+
+    /// A static attribute that is a number, as it travelled.
+    ///
+    /// # Panics
+    /// If the host changed the attributes after INSTANTIATE, which is then the call's error.
+    #[inline]
+    fn word(&self, position: usize) -> u64 {
+        match self.attrs().number(position) {
+            Ok(value) => value as u64,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+macro_rules! numbers {
+    ($($ty:ty,)*) => {$(
+        impl<'a> FfiArg<'a> for $ty {
+            const TYPE: ParamType =
+                static_type(StaticType::Number(<$ty as StaticNumber>::DTYPE, Length::One));
+
+            #[inline]
+            unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
+                <$ty>::from_words([call.word(slot), 0])
+            }
+        }
+        const _: () = assert!(align_of::<$ty>() <= align_of::<u64>());
+    )*};
+}
+
+numbers! { bool, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, }
+#[cfg(feature = "half")]
+numbers! { half::f16, half::bf16, }
+#[cfg(feature = "num-complex")]
+numbers! { num_complex::Complex<f32>, }
+
+#[cfg(feature = "num-complex")]
+impl<'a> FfiArg<'a> for num_complex::Complex<f64> {
+    const TYPE: ParamType = static_type(StaticType::Number(
+        <Self as StaticNumber>::DTYPE,
+        Length::One,
+    ));
+
+    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
+        match call.kept(slot) {
+            Kept::Pair(words) => Self::from_words(*words),
+            other => unreachable!("a complex128 was decoded to {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The callables that are linked into this library.
+
+use crate::ffi::{entry, sys};
+use crate::manifest;
+use crate::param::Definition;
+use crate::signature::Callable;
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::sync::OnceLock;
+
+/// The version of the exported symbols and of the manifest.
+pub(crate) const ABI_VERSION: u32 = 1;
+
+/// One callable, as the attribute submits it.
+pub struct Registration {
+    pub(crate) callable: &'static Callable,
+    pub(crate) handlers: Handlers,
+}
+
+/// The handlers of one callable.
+#[derive(Clone, Copy)]
+pub(crate) struct Handlers {
+    pub(crate) instantiate: sys::Handler,
+    pub(crate) execute: sys::Handler,
+}
+
+impl Handlers {
+    pub(crate) fn stage(&self, stage: i32) -> Option<sys::Handler> {
+        match stage {
+            sys::stage::INSTANTIATE => Some(self.instantiate),
+            sys::stage::EXECUTE => Some(self.execute),
+            _ => None,
+        }
+    }
+}
+
+inventory::collect!(Registration);
+
+impl Registration {
+    /// The registration of a definition.
+    pub const fn new<D: Definition>() -> Registration {
+        Registration {
+            callable: D::CALLABLE,
+            handlers: Handlers {
+                instantiate: entry::instantiate::<D>,
+                execute: entry::execute::<D>,
+            },
+        }
+    }
+}
+
+/// What this library exports.
+pub(crate) struct Library {
+    /// In the order that the manifest numbers them.
+    pub(crate) handlers: Vec<Handlers>,
+    pub(crate) manifest: CString,
+}
+
+/// A target: the callables of one name, one for each platform.
+pub(crate) struct Target {
+    pub(crate) callables: Vec<(&'static Callable, usize)>,
+}
+
+/// The library, put together once.
+pub(crate) fn library() -> &'static Library {
+    static LIBRARY: OnceLock<Library> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let registrations = registrations();
+        let (targets, errors) = targets(&registrations);
+        let text = manifest::write(&targets, &errors);
+        Library {
+            handlers: registrations.iter().map(|r| r.handlers).collect(),
+            manifest: CString::new(text).unwrap_or_default(),
+        }
+    })
+}
+
+/// All registrations, in an order that does not depend on the linker's.
+pub(crate) fn registrations() -> Vec<&'static Registration> {
+    let mut all: Vec<_> = inventory::iter::<Registration>.into_iter().collect();
+    all.sort_by_key(|r| {
+        let c = r.callable;
+        (c.crate_name(), c.name, c.platform(), c.file, c.line)
+    });
+    all
+}
+
+/// Groups registrations into targets, and says what is wrong with them.
+fn targets(registrations: &[&'static Registration]) -> (Vec<Target>, Vec<String>) {
+    let mut groups: BTreeMap<_, Vec<(&Callable, usize)>> = BTreeMap::new();
+    for (index, registration) in registrations.iter().enumerate() {
+        let callable = registration.callable;
+        let group = groups.entry((callable.crate_name(), callable.name));
+        group.or_default().push((callable, index));
+    }
+    let mut errors = Vec::new();
+    for ((krate, name), group) in &groups {
+        for pair in group.windows(2) {
+            let (a, b) = (pair[0].0, pair[1].0);
+            let places = format!("{}:{} and {}:{}", a.file, a.line, b.file, b.line);
+            if a.platform() == b.platform() {
+                errors.push(format!(
+                    "`{krate}.{name}` is defined twice for {}, at {places}: rename one, or give \
+                     it another `name = \"...\"`",
+                    a.platform().name()
+                ));
+            } else if let Some(difference) = manifest::difference(a, b) {
+                errors.push(format!(
+                    "`{krate}.{name}` has different {difference} on {} and {}, at {places}: they \
+                     must agree, or have different names",
+                    a.platform().name(),
+                    b.platform().name()
+                ));
+            }
+        }
+    }
+    let targets = groups
+        .into_values()
+        .map(|callables| Target { callables })
+        .collect();
+    (targets, errors)
+}

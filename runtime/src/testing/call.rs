@@ -1,0 +1,378 @@
+//! Calls: arguments in, results out.
+
+use super::Target;
+use super::value::{IntoStatic, Spec, sealed::Sealed};
+use crate::dims::{self, Shapes};
+use crate::element::Element;
+use crate::error::{Code, Error, Result};
+use crate::ffi::host::{self, Context, Failure};
+use crate::ffi::host_frame::{self, AttrSpec, HostBuffer, HostResult, Memory};
+use crate::signature::{Callable, Kind, Param};
+use std::collections::HashMap;
+
+/// A call of a target, as XLA would make it.
+///
+/// The methods that name a parameter panic if the callable has none of that name and kind:
+/// a test that is wrong itself should say so.
+#[must_use = "a call does nothing before `run`"]
+pub struct Call {
+    target: Target,
+    values: HashMap<&'static str, AttrSpec>,
+    inputs: HashMap<&'static str, Input>,
+    output_dims: HashMap<&'static str, Vec<i64>>,
+    batch: Option<usize>,
+    alias: bool,
+    api_version: i32,
+    num_threads: usize,
+}
+
+struct Input {
+    batched: bool,
+    dims: Vec<i64>,
+    memory: Memory,
+}
+
+/// What a call has written.
+pub struct Outcome {
+    callable: &'static Callable,
+    results: HashMap<&'static str, (Vec<i64>, Memory)>,
+}
+
+impl Call {
+    pub(super) fn new(target: Target) -> Call {
+        Call {
+            target,
+            values: HashMap::new(),
+            inputs: HashMap::new(),
+            output_dims: HashMap::new(),
+            batch: None,
+            alias: true,
+            api_version: 3,
+            num_threads: 2,
+        }
+    }
+
+    /// Gives a static attribute.
+    #[track_caller]
+    pub fn value(mut self, name: &str, value: impl IntoStatic) -> Call {
+        let param = self.param(name, |p| p.ty.kind == Kind::Static);
+        let Spec(spec) = Sealed::spec(value);
+        self.values.insert(param.name, spec);
+        self
+    }
+
+    /// Gives an input or in-out: its shape, without packed dimensions, and its elements in
+    /// row-major order.
+    ///
+    /// # Panics
+    /// Also if the shape has another number of elements than `data`.
+    #[track_caller]
+    pub fn input<T: Element, const N: usize>(
+        self,
+        name: &str,
+        shape: [usize; N],
+        data: &[T],
+    ) -> Call {
+        self.any_input(name, &shape, data, false)
+    }
+
+    /// Gives an input or in-out that `jax.vmap` has batched: `data` holds as many arrays of
+    /// this shape as [`Call::batch_size`] says, one after the other.
+    #[track_caller]
+    pub fn batched_input<T: Element, const N: usize>(
+        self,
+        name: &str,
+        shape: [usize; N],
+        data: &[T],
+    ) -> Call {
+        assert!(self.batch.is_some(), "call `batch_size` first");
+        self.any_input(name, &shape, data, true)
+    }
+
+    /// Makes it a call for a whole batch, as `jax.vmap` does. In-outs must be batched;
+    /// results are.
+    pub fn batch_size(mut self, size: usize) -> Call {
+        self.batch = Some(size);
+        self
+    }
+
+    /// Chooses the shape of an output for this call, as `output_dims=` does in Python.
+    /// Without it the shapes follow the callable's rules.
+    #[track_caller]
+    pub fn output_dims<const N: usize>(mut self, name: &str, shape: [usize; N]) -> Call {
+        let param = self.param(name, |p| p.ty.kind == Kind::ArrayMut && !p.in_out);
+        self.output_dims
+            .insert(param.name, shape.map(|dim| dim as i64).to_vec());
+        self
+    }
+
+    /// Whether an in-out's operand and result are one buffer, as JAX asks of XLA (the
+    /// default), or two.
+    pub fn alias_in_outs(mut self, alias: bool) -> Call {
+        self.alias = alias;
+        self
+    }
+
+    /// Chooses the version of XLA's FFI API, 0.`minor` with `minor` from 1 to 5.
+    ///
+    /// # Panics
+    /// If there is no such version.
+    #[track_caller]
+    pub fn api_version(mut self, minor: i32) -> Call {
+        assert!(
+            host::MINOR_VERSIONS.contains(&minor),
+            "there is no XLA FFI API 0.{minor} here"
+        );
+        self.api_version = minor;
+        self
+    }
+
+    /// Chooses the size of XLA's thread pool.
+    pub fn num_threads(mut self, num_threads: usize) -> Call {
+        self.num_threads = num_threads;
+        self
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// The error that JAX would raise: the message begins with `crate.f: `.
+    ///
+    /// # Panics
+    /// If an input is missing. (A missing static attribute is the handler's to find.)
+    pub fn run(self) -> Result<Outcome> {
+        let Call { target, batch, .. } = self;
+        let callable = target.callable;
+        let inputs: Vec<&Input> = callable.operands().map(|(_, p)| self.given(p)).collect();
+        let mut operands: Vec<_> = callable
+            .operands()
+            .zip(&inputs)
+            .map(|((_, param), input)| {
+                let dims = full_dims(param, &input.dims, batch.filter(|_| input.batched), batch);
+                buffer(param, dims, Some(&input.memory))
+            })
+            .collect();
+        let shapes = self.output_shapes(&inputs)?;
+        let mut results: Vec<_> = callable
+            .results()
+            .zip(shapes)
+            .map(
+                |((index, param), dims)| match callable.operands().position(|(i, _)| i == index) {
+                    Some(operand) if self.alias => HostResult::Operand(operand),
+                    _ => {
+                        HostResult::Own(buffer(param, full_dims(param, &dims, batch, batch), None))
+                    }
+                },
+            )
+            .collect();
+        let mut context = Context::new();
+        context.num_threads = self.num_threads as i64;
+        host_frame::run(
+            (target.handlers.instantiate, target.handlers.execute),
+            host::table(self.api_version),
+            &context,
+            self.attrs(&inputs),
+            &mut operands,
+            &mut results,
+        )
+        .map_err(into_error)?;
+        let results = callable
+            .results()
+            .zip(results)
+            .map(|((_, param), result)| {
+                let buffer = match &result {
+                    HostResult::Own(buffer) => buffer,
+                    HostResult::Operand(operand) => &operands[*operand],
+                };
+                (param.name, (buffer.dims.clone(), buffer.memory.clone()))
+            })
+            .collect();
+        Ok(Outcome { callable, results })
+    }
+
+    #[track_caller]
+    fn any_input<T: Element>(
+        mut self,
+        name: &str,
+        shape: &[usize],
+        data: &[T],
+        batched: bool,
+    ) -> Call {
+        let param = self.param(name, |p| {
+            p.ty.kind == Kind::Array || (p.ty.kind == Kind::ArrayMut && p.in_out)
+        });
+        let copies = if batched { self.batch.unwrap_or(1) } else { 1 };
+        assert_eq!(
+            shape.iter().product::<usize>() * copies,
+            data.len(),
+            "the shape of `{name}` has another number of elements than its data"
+        );
+        assert!(
+            param.ty.dtype == Some(T::DTYPE)
+                && param.ty.packed == T::PACKED
+                && param.ty.rank == shape.len(),
+            "`{name}` has another element type or rank"
+        );
+        let input = Input {
+            batched,
+            dims: shape.iter().map(|&dim| dim as i64).collect(),
+            memory: Memory::of(data),
+        };
+        self.inputs.insert(param.name, input);
+        self
+    }
+
+    #[track_caller]
+    fn param(&self, name: &str, fits: impl Fn(&Param) -> bool) -> &'static Param {
+        let params = self.target.callable.params;
+        let param = params.iter().find(|p| p.name == name && fits(p));
+        param.unwrap_or_else(|| {
+            panic!(
+                "`{}` has no such parameter `{name}`",
+                self.target.callable.name
+            )
+        })
+    }
+
+    #[track_caller]
+    fn given(&self, param: &Param) -> &Input {
+        self.inputs
+            .get(param.name)
+            .unwrap_or_else(|| panic!("the input `{}` is not given", param.name))
+    }
+
+    /// The own dimensions of all results.
+    fn output_shapes(&self, inputs: &[&Input]) -> Result<Vec<Vec<i64>>> {
+        let callable = self.target.callable;
+        let outputs = || callable.results().filter(|(_, param)| !param.in_out);
+        let mut inferred = if outputs().all(|(_, p)| self.output_dims.contains_key(p.name)) {
+            Vec::new()
+        } else {
+            dims::infer(callable, &Known { call: self, inputs })?
+        }
+        .into_iter();
+        callable
+            .results()
+            .map(|(_, param)| {
+                if param.in_out {
+                    return Ok(self.given(param).dims.clone());
+                }
+                let inferred = inferred.next();
+                let given = self.output_dims.get(param.name).cloned();
+                given.or(inferred).ok_or_else(|| {
+                    Error::invalid_argument(format!("nothing gives the shape of `{}`", param.name))
+                })
+            })
+            .collect()
+    }
+
+    fn attrs(&self, inputs: &[&Input]) -> Vec<(String, AttrSpec)> {
+        let axes = inputs
+            .iter()
+            .map(|input| if input.batched { "1" } else { "0" });
+        let batch = self
+            .batch
+            .map_or(String::new(), |_| axes.collect::<Vec<_>>().join(","));
+        let rule = if self.output_dims.is_empty() {
+            "rule"
+        } else {
+            "call"
+        };
+        let values = self.values.iter();
+        values
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .chain([
+                ("jc.batch".to_owned(), AttrSpec::Str(batch)),
+                ("jc.output_dims".to_owned(), AttrSpec::Str(rule.into())),
+            ])
+            .collect()
+    }
+}
+
+impl Outcome {
+    /// The elements of an in-out or output in row-major order, the whole batch's if there
+    /// is one.
+    ///
+    /// # Panics
+    /// If the callable has no such result, or one of another element type.
+    #[track_caller]
+    pub fn get<T: Element>(&self, name: &str) -> Vec<T> {
+        let (dims, memory) = self.result(name);
+        let param = self.callable.params.iter().find(|p| p.name == name);
+        assert!(
+            param.is_some_and(|p| p.ty.dtype == Some(T::DTYPE) && p.ty.packed == T::PACKED),
+            "`{name}` has another element type"
+        );
+        let packed: usize = T::PACKED.iter().product();
+        let numel: i64 = dims.iter().product();
+        memory.to_vec(numel as usize / packed.max(1))
+    }
+
+    /// The shape of an in-out or output as JAX sees it, with batch axis and packed
+    /// dimensions.
+    ///
+    /// # Panics
+    /// If the callable has no such result.
+    #[track_caller]
+    pub fn shape(&self, name: &str) -> Vec<usize> {
+        let (dims, _) = self.result(name);
+        dims.iter().map(|&dim| dim as usize).collect()
+    }
+
+    #[track_caller]
+    fn result(&self, name: &str) -> &(Vec<i64>, Memory) {
+        self.results
+            .get(name)
+            .unwrap_or_else(|| panic!("`{}` has no result `{name}`", self.callable.name))
+    }
+}
+
+/// What the shapes of outputs follow from.
+struct Known<'a> {
+    call: &'a Call,
+    inputs: &'a [&'a Input],
+}
+
+impl Shapes for Known<'_> {
+    fn operand(&self, index: usize) -> &[i64] {
+        &self.inputs[index].dims
+    }
+
+    fn result(&self, _: usize) -> &[i64] {
+        unreachable!("results are what is inferred")
+    }
+
+    fn number(&self, param: usize) -> Result<i64> {
+        let name = self.call.target.callable.params[param].name;
+        match self.call.values.get(name) {
+            Some(AttrSpec::I64(value)) => Ok(*value),
+            _ => Err(Error::invalid_argument(format!("`{name}` is not given"))),
+        }
+    }
+}
+
+/// The batch axis, if the call is a batch's (of size 1 where the array is not), then the
+/// own dimensions, then the packed ones.
+fn full_dims(param: &Param, own: &[i64], size: Option<usize>, batch: Option<usize>) -> Vec<i64> {
+    let axis = batch.map(|_| size.unwrap_or(1) as i64);
+    let packed = param.ty.packed.iter().map(|&dim| dim as i64);
+    axis.into_iter()
+        .chain(own.iter().copied())
+        .chain(packed)
+        .collect()
+}
+
+fn buffer(param: &Param, dims: Vec<i64>, memory: Option<&Memory>) -> HostBuffer {
+    let dtype = param.ty.dtype.expect("an array has an element type");
+    let size = dims.iter().map(|&dim| dim as usize).product::<usize>() * dtype.size();
+    HostBuffer {
+        dtype,
+        dims,
+        memory: memory.map_or_else(|| Memory::unwritten(size), Memory::clone),
+    }
+}
+
+fn into_error(failure: Failure) -> Error {
+    let code = Code::from_number(failure.code).unwrap_or(Code::Unknown);
+    Error::new(code, failure.message)
+}

@@ -1,0 +1,7 @@
+#![allow(unused_variables)]
+use jax_callable::prelude::*;
+
+#[jax_callable(output_dims = n)]
+fn f(#[dims(n)] x: cpu::Array<f32, 1>, #[dims(n)] y: cpu::ArrayMut<f32, 1>) {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+#![allow(unused_variables)]
+use jax_callable::prelude::*;
+
+#[jax_callable(in_out = y)]
+fn f(x: cpu::ArrayMut<f32, 1>, y: cpu::ArrayMut<f32, 1>) {}
+
+fn main() {}

@@ -1,0 +1,11 @@
+#![allow(unused_variables)]
+use jax_callable::prelude::*;
+
+#[jax_callable(in_out = "missing")]
+fn backward(x: cpu::Array<f32, 1>, d_x: cpu::ArrayMut<f32, 1>) {}
+
+// Nothing is wrong with this one.
+#[jax_callable(vjp = backward)]
+fn forward(x: cpu::Array<f32, 1>, y: cpu::ArrayMut<f32, 1>) {}
+
+fn main() {}

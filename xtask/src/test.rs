@@ -1,0 +1,172 @@
+//! `cargo xtask test`: everything that CI runs.
+
+use crate::cmd::{self, Result};
+use crate::demo;
+use crate::lint;
+use crate::python::Interpreters;
+use crate::repo::{LIBRARIES, Repo};
+use crate::setup::SetUp;
+use crate::steps::{Outcome, Step};
+
+/// The lints, then the tests; `quick` leaves out what rarely fails alone.
+pub(crate) fn steps<'a>(
+    repo: &'a Repo,
+    pythons: &'a Interpreters,
+    quick: bool,
+    pytest_arguments: &'a [String],
+) -> Vec<Step<'a>> {
+    let pytest = |name, set_up: std::result::Result<SetUp, &'static str>| {
+        let about = match &set_up {
+            Ok(set_up) => format!("tests/python/cpu {}", set_up.about()),
+            Err(why) => format!("skipped: {why}"),
+        };
+        let action = move || match set_up {
+            Ok(set_up) => pytest(repo, &set_up, pytest_arguments),
+            Err(why) => Ok(Outcome::Skipped(why.to_owned())),
+        };
+        Step {
+            needs: &["build"],
+            ..Step::new(name, about, action)
+        }
+    };
+
+    let mut steps = lint::steps(repo, &pythons.default, quick);
+    steps.push(Step::new(
+        "rust",
+        "unit, integration, UI and doc tests",
+        || {
+            cmd::run(&mut repo.cargo("test --workspace"))?;
+            Ok(Outcome::passed())
+        },
+    ));
+    steps.push(Step::new(
+        "build",
+        "the cdylibs that the Python tests load, in release",
+        || repo.build(&LIBRARIES).map(|()| Outcome::passed()),
+    ));
+    let default = SetUp::default(&pythons.default);
+    steps.push(pytest("pytest/default", Ok(default)));
+    if quick {
+        return steps;
+    }
+    let oldest = pythons.oldest.as_ref().map(SetUp::oldest);
+    let newest = pythons.newest.as_ref().map(SetUp::newest);
+    steps.extend([
+        pytest(
+            "pytest/oldest",
+            oldest.ok_or("the oldest supported JAX needs Python 3.10 to 3.13, and none was found"),
+        ),
+        pytest("pytest/newest", newest.ok_or("no newer interpreter found")),
+        Step::new("demo", "what `cargo xtask demo` shows a newcomer", || {
+            demo::demo(repo, &pythons.default).map(|()| Outcome::passed())
+        }),
+    ]);
+    steps
+}
+
+fn pytest(repo: &Repo, set_up: &SetUp, arguments: &[String]) -> Result<Outcome> {
+    let (venv, versions) = set_up.make(repo)?;
+    let mut pytest = venv.python_on_cpu();
+    pytest.envs(repo.library_variables());
+    pytest.args(["-m", "pytest", "tests/python/cpu"]);
+    pytest.args(["-p", "no:cacheprovider", "-n", workers()]);
+    cmd::run(pytest.args(arguments))?;
+    Ok(Outcome::Passed(versions))
+}
+
+/// Two where there are cores for it: a worker spends its start importing JAX and its life in
+/// XLA's compiler, which has threads of its own.
+fn workers() -> &'static str {
+    match std::thread::available_parallelism() {
+        Ok(cores) if cores.get() > 1 => "2",
+        _ => "0",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::python::{Interpreter, Version};
+
+    fn python(minor: u32) -> Interpreter {
+        Interpreter {
+            path: format!("/opt/3.{minor}/bin/python3").into(),
+            version: Version(3, minor, 0),
+        }
+    }
+
+    fn plan(pythons: &Interpreters, quick: bool) -> Vec<(&'static str, String)> {
+        let steps = steps(Repo::for_tests(), pythons, quick, &[]);
+        steps
+            .into_iter()
+            .map(|step| (step.name, step.about))
+            .collect()
+    }
+
+    #[test]
+    fn quick_is_the_start_of_everything_on_one_set_up() {
+        let pythons = Interpreters {
+            default: python(11),
+            oldest: Some(python(10)),
+            newest: Some(python(13)),
+        };
+        let all: Vec<_> = plan(&pythons, false)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        let quick: Vec<_> = plan(&pythons, true)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        let left_out: Vec<_> = all.iter().filter(|name| !quick.contains(name)).collect();
+        assert_eq!(
+            left_out,
+            [
+                &"lint/doc",
+                &"lint/deny",
+                &"pytest/oldest",
+                &"pytest/newest",
+                &"demo"
+            ]
+        );
+        assert!(quick.iter().all(|name| all.contains(name)));
+    }
+
+    #[test]
+    fn the_plan_names_each_set_up() {
+        let pythons = Interpreters {
+            default: python(11),
+            oldest: Some(python(10)),
+            newest: None,
+        };
+        let plan = plan(&pythons, false);
+        let about = |wanted| {
+            let found = plan.iter().find(|(name, _)| *name == wanted);
+            found.map(|(_, about)| about.as_str()).unwrap()
+        };
+        assert!(about("pytest/default").contains("Python 3.11.0, the newest JAX"));
+        assert!(about("pytest/oldest").contains("Python 3.10.0, jax==0.6.2"));
+        assert_eq!(
+            about("pytest/newest"),
+            "skipped: no newer interpreter found"
+        );
+    }
+
+    #[test]
+    fn every_need_is_an_earlier_step() {
+        let pythons = Interpreters {
+            default: python(11),
+            oldest: None,
+            newest: None,
+        };
+        let mut seen = Vec::new();
+        for step in steps(Repo::for_tests(), &pythons, false, &[]) {
+            assert!(
+                step.needs.iter().all(|need| seen.contains(need)),
+                "{}",
+                step.name
+            );
+            seen.push(step.name);
+        }
+    }
+}
