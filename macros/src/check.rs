@@ -108,11 +108,10 @@ impl Check<'_> {
                     .push(param.at, diag::python_keyword(&param.name));
             }
         }
-        for param in &self.callable.params {
-            if types::begins_with(&param.ty, &self.callable.ident) {
-                let text = diag::hidden_module(&self.callable.ident);
-                self.errors.push(At::of(&param.ty), text);
-            }
+        let ident = &self.callable.ident;
+        let mut types = self.callable.params.iter().map(|param| &param.ty);
+        if let Some(ty) = types.find(|ty| types::begins_with(ty, ident)) {
+            self.errors.push(At::of(ty), diag::hidden_module(ident));
         }
         let count = self.callable.params.len();
         if let Some(param) = self.callable.params.get(MAX_PARAMS) {

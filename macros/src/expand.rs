@@ -44,8 +44,8 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
             impl #private::Definition for #ident::Def {
                 const CALLABLE: &'static #private::Callable = &#description;
 
-                unsafe fn call<'a>(
-                    #call: &'a #private::Call<'a>,
+                unsafe fn call<'call>(
+                    #call: &'call #private::Call<'call>,
                 ) -> ::core::result::Result<(), #krate::Error> {
                     <#result as #private::IntoResult>::into_result(unsafe {
                         #ident(#(#args),*)
@@ -74,8 +74,8 @@ pub(crate) fn fallback(callable: &Callable) -> TokenStream {
         impl #private::Definition for #ident::Def {
             const CALLABLE: &'static #private::Callable = &#private::check::MISTAKEN;
 
-            unsafe fn call<'a>(
-                _: &'a #private::Call<'a>,
+            unsafe fn call<'call>(
+                _: &'call #private::Call<'call>,
             ) -> ::core::result::Result<(), #krate::Error> {
                 ::core::panic!()
             }

@@ -26,7 +26,7 @@ mod values;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// Makes a function a typed XLA FFI target, which JAX calls.
+/// Makes a free function a typed XLA FFI target, which JAX calls.
 ///
 /// ```
 /// use jax_callable::prelude::*;
@@ -101,7 +101,7 @@ use quote::quote;
 /// | `vmap_method` | `"broadcast_all"`, `"expand_dims"`, `"legacy_vectorized"` (one call for the whole batch), `"sequential"`, `"sequential_unrolled"` (a scan) or `None` (no batching) | `"broadcast_all"` |
 /// | `batch_dims` | names of leading dimensions along which the body does independent work | none |
 /// | `has_side_effect` | alone, or `= true`: JAX must not drop, repeat or merge calls | off |
-/// | `vjp` | the path of the callable that computes the gradient | none |
+/// | `vjp` | the path of the callable that computes the gradient, a function with this attribute | none |
 /// | `state` | the constructor, over scalar parameters, of what lives as long as the call site: `Plan::new(k)` | none |
 /// | `graph_mode` | `None`, `Jax`, `Warp`, `WarpStaged`, `WarpStagedEx`: how CUDA graphs are used | `Jax` |
 /// | `stage_in`, `stage_out` | names of the arrays that are staged, in the staged modes | all |
@@ -111,6 +111,9 @@ use quote::quote;
 /// | `crate` | the path of this crate, if it is reached by another one | `::jax_callable` |
 ///
 /// Words may be written bare, as `GraphMode::Warp`, or as strings.
+///
+/// Beside the function stands a hidden module of its name, which `vjp = path` looks for;
+/// `pub use` exports both.
 ///
 /// Two functions with one `name` on two platforms are one target with two handlers.
 ///

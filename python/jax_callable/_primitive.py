@@ -173,8 +173,10 @@ def _lowering(ctx: Any, *operands: Any, call: Call, batch: tuple[str, ...]) -> A
             "processes know. Export from a process that loads the library once"
         )
     attributes = {name: _ir_attribute(_value(value)) for name, value in call.attributes}
-    attributes["jc.batch"] = _ir_attribute(",".join(batch) if any(batch) else "")
-    attributes["jc.output_dims"] = _ir_attribute("call" if call.output_dims_given else "rule")
+    if any(batch):
+        attributes["jc.batch"] = _ir_attribute(",".join(batch))
+    if call.output_dims_given:
+        attributes["jc.output_dims"] = _ir_attribute("call")
     rule = jax.ffi.ffi_lowering(
         call.xla_name,
         backend_config=attributes,
@@ -219,7 +221,7 @@ def _batching(
     ]
     batched = [dim is not None for dim in dims]
     if method.startswith("sequential"):
-        results = _scan(operands, batched, call, batch)
+        results = _scan(operands, batched=tuple(batched), call=call, batch=batch)
     else:
         results = _one_call(operands, batched, call, batch)
     return results, (0,) * len(results)
@@ -245,8 +247,10 @@ def _one_call(
     return results
 
 
+# Compiled as one, or an eager call would trace and compile its loop anew each time.
+@functools.partial(jax.jit, static_argnames=("batched", "call", "batch"))
 def _scan(
-    operands: list[Any], batched: list[bool], call: Call, batch: tuple[str, ...]
+    operands: list[Any], *, batched: tuple[bool, ...], call: Call, batch: tuple[str, ...]
 ) -> list[Any]:
     def body(_: None, batched_slices: list[Any]) -> tuple[None, list[Any]]:
         slices = iter(batched_slices)
@@ -258,7 +262,8 @@ def _scan(
 
     xs = [operand for operand, is_in in zip(operands, batched, strict=True) if is_in]
     _, results = lax.scan(body, None, xs, unroll=call.vmap_method == "sequential_unrolled")
-    return list(results)
+    scanned: list[Any] = results
+    return scanned
 
 
 def _to_front(operand: Any, axis: int) -> Any:

@@ -15,12 +15,9 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Parses the attribute `jc.batch`: empty, or for each operand one `0` or `1` an axis,
-    /// separated by commas.
+    /// Parses the attribute `jc.batch`: for each operand one `0` or `1` an axis, separated
+    /// by commas.
     pub(crate) fn parse(text: &str, num_operands: usize) -> Result<Batch> {
-        if text.is_empty() {
-            return Ok(Batch::default());
-        }
         let wrong = || {
             Error::invalid_argument(format!(
                 "the attribute `jc.batch` is `{text}`, which does not describe the batch axes of \
@@ -90,8 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unbatched_and_batched_sites() {
-        assert_eq!(Batch::parse("", 3).unwrap(), Batch::default());
+    fn batch_axes_of_operands() {
         let batch = Batch::parse("11,01,00", 3).unwrap();
         assert_eq!(batch.rank(), 2);
         assert!(batch.has_all(0) && !batch.has_all(1));
@@ -104,7 +100,7 @@ mod tests {
 
     #[test]
     fn damaged_descriptions_are_refused() {
-        for text in ["1,0,1", "1", "10,1", "2,0", ",", "1,", "x,y"] {
+        for text in ["", "1,0,1", "1", "10,1", "2,0", ",", "1,", "x,y"] {
             let error = Batch::parse(text, 2).unwrap_err();
             assert!(error.to_string().contains(text), "{error}");
         }

@@ -160,59 +160,32 @@ const fn is_array(param: &Param) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::DataType::{F32, S64};
+    use crate::cpu::{Array, ArrayMut, Context};
+    use crate::param::FfiArg;
     use crate::signature::ParamType;
 
-    const TYPE: ParamType = ParamType {
-        kind: Kind::Static,
-        platform: None,
-        dtype: None,
-        rank: 0,
-        packed: &[],
-        buffer: crate::signature::BufferType::NONE,
-        value: None,
-    };
-
-    const fn array(kind: Kind, in_out: bool, dims: Option<&'static [Dim]>) -> Param {
-        let ty = ParamType {
-            kind,
-            platform: Some(Platform::Cpu),
-            dtype: Some(F32),
-            rank: 1,
-            ..TYPE
-        };
+    const fn param(ty: ParamType, in_out: bool, dims: Option<&'static [Dim]>) -> Param {
         Param {
-            name: "x",
+            name: "",
             ty,
             in_out,
             dims,
         }
     }
 
-    const fn scalar(dtype: DataType, length: Length) -> Param {
-        let ty = ParamType {
-            value: Some(StaticType::Number(dtype, length)),
-            ..TYPE
-        };
-        Param {
-            name: "k",
-            ty,
-            in_out: false,
-            dims: None,
-        }
-    }
+    const ARRAY: ParamType = <Array<'static, f32, 1> as FfiArg<'static>>::TYPE;
+    const ARRAY_MUT: ParamType = <ArrayMut<'static, f32, 1> as FfiArg<'static>>::TYPE;
 
-    const IN: Param = array(Kind::Array, false, Some(&[Dim::Name(0)]));
-    const IN_OUT: Param = array(Kind::ArrayMut, true, None);
-    const OUT: Param = array(Kind::ArrayMut, false, Some(&[Dim::Name(1), Dim::Const(2)]));
-    const COUNT: Param = scalar(S64, Length::One);
-    const CONTEXT: Param = Param {
-        ty: ParamType {
-            kind: Kind::Context,
-            platform: Some(Platform::Cuda),
-            ..TYPE
-        },
-        ..scalar(S64, Length::One)
+    const IN: Param = param(ARRAY, false, Some(&[Dim::Name(0)]));
+    const IN_OUT: Param = param(ARRAY_MUT, true, None);
+    const OUT: Param = param(ARRAY_MUT, false, Some(&[Dim::Name(1), Dim::Const(2)]));
+    const COUNT: Param = param(<u16 as FfiArg<'static>>::TYPE, false, None);
+    const REAL: Param = param(<f64 as FfiArg<'static>>::TYPE, false, None);
+    const COUNTS: Param = param(<&[u16] as FfiArg<'static>>::TYPE, false, None);
+    const CONTEXT: Param = {
+        let mut ty = <&Context as FfiArg<'static>>::TYPE;
+        ty.platform = Some(Platform::Cuda);
+        param(ty, false, None)
     };
 
     #[test]
@@ -223,9 +196,7 @@ mod tests {
         assert_eq!(roles(&OUT), (false, true, true));
         assert_eq!(roles(&COUNT), (false, false, false));
         assert!(is_integer(&COUNT));
-        assert!(!is_integer(&scalar(F32, Length::One)));
-        assert!(!is_integer(&scalar(S64, Length::Slice)));
-        assert!(!is_integer(&IN));
+        assert!(!is_integer(&REAL) && !is_integer(&COUNTS) && !is_integer(&IN));
     }
 
     #[test]

@@ -126,10 +126,16 @@ impl<S: Sealed, const K: usize> Sealed for [S; K] {}
 
 impl<S: Scalar, const K: usize> Element for [S; K] {
     const DTYPE: DataType = S::DTYPE;
-    const PACKED: &'static [usize] = &[K];
+    const PACKED: &'static [usize] = {
+        assert!(K > 0, "a packed vector needs at least one element");
+        &[K]
+    };
 }
 
 impl<S: Scalar, const C: usize, const R: usize> Element for [[S; C]; R] {
     const DTYPE: DataType = S::DTYPE;
-    const PACKED: &'static [usize] = &[R, C];
+    const PACKED: &'static [usize] = {
+        assert!(R > 0 && C > 0, "a packed matrix needs at least one element");
+        &[R, C]
+    };
 }

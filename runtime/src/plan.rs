@@ -9,9 +9,9 @@ pub(crate) const MAX_PARAMS: usize = 64;
 /// How many named dimensions a callable may have.
 pub(crate) const MAX_DIM_NAMES: usize = 64;
 
-/// The attribute for the batch axes of a call.
+/// Our own attribute for the batch axes of a call, if it has any.
 pub(crate) const BATCH: &str = "jc.batch";
-/// The attribute for where the outputs' shapes come from.
+/// Our own attribute for outputs whose shapes were chosen for the call.
 pub(crate) const OUTPUT_DIMS: &str = "jc.output_dims";
 
 /// The positions of things in a call frame.
@@ -23,11 +23,8 @@ pub(crate) struct Plan {
     pub(crate) results: Indices,
     /// For each result, the operand that it is an in-out of.
     pub(crate) in_outs: [Option<u8>; MAX_PARAMS],
-    /// The positions of our own attributes among all, which XLA sorts by name.
-    pub(crate) batch: usize,
-    pub(crate) output_dims: usize,
-    /// The number of attributes.
-    pub(crate) num_attrs: usize,
+    /// The number of static attributes.
+    pub(crate) num_statics: usize,
     /// Whether a static attribute is kept at the call site, not read from the frame.
     pub(crate) has_kept: bool,
     /// Whether any shape was declared.
@@ -74,9 +71,7 @@ impl Plan {
             operands: Indices::new(),
             results: Indices::new(),
             in_outs: [None; MAX_PARAMS],
-            batch: attr_position(params, BATCH),
-            output_dims: attr_position(params, OUTPUT_DIMS),
-            num_attrs: 2,
+            num_statics: 0,
             has_kept: false,
             has_dims: false,
             has_in_outs: false,
@@ -95,7 +90,7 @@ impl Plan {
                 plan.operands.push(i);
             }
             if matches!(param.ty.kind, Kind::Static) {
-                plan.num_attrs += 1;
+                plan.num_statics += 1;
                 plan.has_kept |= is_kept(param);
             }
             plan.has_dims |= param.dims.is_some();
@@ -106,12 +101,12 @@ impl Plan {
 }
 
 /// The place of a parameter in what it plays: an input's among the operands, an output's
-/// or in-out's among the results, a number's among all attributes, another static
-/// attribute's among those that the call site keeps.
+/// or in-out's among the results, a number's among the static attributes by name, another
+/// static attribute's among those that the call site keeps.
 pub const fn slot(params: &[Param], index: usize) -> usize {
     let param = &params[index];
     if matches!(param.ty.kind, Kind::Static) && !is_kept(param) {
-        return attr_position(params, param.name);
+        return number_slot(params, param.name);
     }
     let mut slot = 0;
     let mut i = 0;
@@ -128,6 +123,30 @@ pub const fn slot(params: &[Param], index: usize) -> usize {
     slot
 }
 
+/// Set in the slot of a number whose name comes after those of our own attributes.
+const AFTER_OWN: usize = 1 << 16;
+
+/// The position of a number among all attributes of a call, which XLA sorts by name, if
+/// `num_own` of them are our own.
+#[inline]
+pub(crate) const fn attr_position(slot: usize, num_own: usize) -> usize {
+    (slot & (AFTER_OWN - 1)) + if slot >= AFTER_OWN { num_own } else { 0 }
+}
+
+/// How many static attributes have a lesser name, by bytes. No Rust name has a dot, so
+/// that none comes between our own attributes.
+const fn number_slot(params: &[Param], name: &str) -> usize {
+    let mut slot = if is_less(BATCH, name) { AFTER_OWN } else { 0 };
+    let mut i = 0;
+    while i < params.len() {
+        if matches!(params[i].ty.kind, Kind::Static) {
+            slot += is_less(params[i].name, name) as usize;
+        }
+        i += 1;
+    }
+    slot
+}
+
 /// Whether a static attribute must be decoded into memory of its own: all but numbers
 /// that one int64 carries.
 pub(crate) const fn is_kept(param: &Param) -> bool {
@@ -136,19 +155,6 @@ pub(crate) const fn is_kept(param: &Param) -> bool {
         Some(StaticType::Number(_, Length::One)) | None => false,
         Some(_) => true,
     }
-}
-
-/// How many attributes have a lesser name, by bytes.
-const fn attr_position(params: &[Param], name: &str) -> usize {
-    let mut position = is_less(BATCH, name) as usize + is_less(OUTPUT_DIMS, name) as usize;
-    let mut i = 0;
-    while i < params.len() {
-        if matches!(params[i].ty.kind, Kind::Static) {
-            position += is_less(params[i].name, name) as usize;
-        }
-        i += 1;
-    }
-    position
 }
 
 const fn is_less(a: &str, b: &str) -> bool {

@@ -9,6 +9,10 @@ use crate::signature::{Length, StaticType};
 #[derive(Debug)]
 pub(crate) enum Kept {
     /// A number that takes two words: a complex128.
+    #[cfg_attr(
+        not(feature = "num-complex"),
+        expect(dead_code, reason = "no type is one")
+    )]
     Pair([u64; 2]),
     /// Numbers packed as an array of their type.
     Packed(Packed),
@@ -34,9 +38,7 @@ pub(crate) fn decode(ty: StaticType, attr: Attr<'_>) -> Result<Option<Kept>> {
             bits(dtype, value).map(|_| None)
         }
         (StaticType::Number(dtype, length), attr) if length != Length::One => {
-            let packed = pack(dtype, attr)
-                .ok_or_else(|| mismatch(ty, attr))
-                .flatten()?;
+            let packed = pack(dtype, attr).unwrap_or_else(|| Err(mismatch(ty, attr)))?;
             match length {
                 Length::Fixed(k) if k != packed.len => Err(Error::invalid_argument(format!(
                     "expected {k} values, got {}",

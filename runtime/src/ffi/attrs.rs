@@ -74,14 +74,11 @@ impl<'a> Attrs<'a> {
         Some(unsafe { (*self.0.types.add(index), *self.0.attrs.add(index)) })
     }
 
-    /// The attribute of a name, which must be there.
-    pub(crate) fn get(self, name: &str) -> Result<Attr<'a>> {
-        let Some(index) = self.names().position(|n| n == name) else {
-            return Err(Error::invalid_argument(format!(
-                "the attribute `{name}` is missing from the program"
-            )));
-        };
-        self.at(index).map_err(|what| {
+    /// The attribute of a name, if there is one.
+    pub(crate) fn get(self, name: &str) -> Result<Option<Attr<'a>>> {
+        let index = self.names().position(|n| n == name);
+        let found = index.map(|index| self.at(index)).transpose();
+        found.map_err(|what| {
             Error::invalid_argument(format!("the attribute `{name}` is {what} in the program"))
         })
     }
@@ -92,16 +89,6 @@ impl<'a> Attrs<'a> {
         match self.entry(index) {
             // SAFETY: an attribute of this type has such a value.
             Some((attr_type::SCALAR, value)) => unsafe { scalar(value) }.ok_or_else(changed),
-            _ => Err(changed()),
-        }
-    }
-
-    /// The string at a position that INSTANTIATE found it at.
-    #[inline]
-    pub(crate) fn text(self, index: usize) -> Result<&'a [u8]> {
-        match self.entry(index) {
-            // SAFETY: an attribute of this type has such a value.
-            Some((attr_type::STRING, value)) => unsafe { string(value) }.ok_or_else(changed),
             _ => Err(changed()),
         }
     }

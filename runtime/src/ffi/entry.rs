@@ -3,6 +3,7 @@
 use super::api::{Api, create_error};
 use super::attrs::Attrs;
 use super::frame::Call;
+use super::plain::is_plain;
 use super::{state, sys};
 use crate::error::{Error, Result};
 use crate::param::Definition;
@@ -26,16 +27,8 @@ pub(crate) unsafe extern "C" fn instantiate<D: Definition>(
 pub(crate) unsafe extern "C" fn execute<D: Definition>(
     frame: *mut sys::CallFrame,
 ) -> *mut sys::Error {
-    // SAFETY: XLA calls its handlers with a valid frame, and `D::call` is the body that
-    // `D::CALLABLE` describes.
-    unsafe {
-        handle(
-            frame,
-            sys::stage::EXECUTE,
-            D::CALLABLE,
-            |api, frame, callable| do_execute(api, frame, callable, D::PLAN, D::call),
-        )
-    }
+    // SAFETY: XLA calls its handlers with a valid frame.
+    unsafe { handle(frame, sys::stage::EXECUTE, D::CALLABLE, do_execute::<D>) }
 }
 
 trait Planned: Definition {
@@ -103,17 +96,27 @@ fn do_instantiate(api: Api<'_>, frame: &sys::CallFrame, callable: &'static Calla
     unsafe { state::set(api, frame.ctx, site) }
 }
 
-fn do_execute(
+#[inline]
+fn do_execute<D: Definition>(
     api: Api<'_>,
     frame: &sys::CallFrame,
     callable: &'static Callable,
-    plan: &'static Plan,
-    body: Body,
 ) -> Result<()> {
-    // SAFETY: this is the frame of the running EXECUTE call.
-    let mut call = unsafe { Call::new(callable, plan, api, frame)? };
-    // SAFETY: the call was checked against `callable`, whose body this is, and `run`
-    // calls it again only after it has returned.
+    // SAFETY: this is the frame of the running EXECUTE call of `D`, whose plan this is.
+    let mut call = unsafe { Call::new(callable, D::PLAN, api, frame) };
+    // SAFETY: as above.
+    if unsafe { is_plain(D::CALLABLE, D::PLAN, frame) } {
+        // SAFETY: the call fits `D::CALLABLE`, which describes this body.
+        return unsafe { D::call(&call) };
+    }
+    check_and_run(&mut call, api, D::call)
+}
+
+#[inline(never)]
+fn check_and_run<'a>(call: &mut Call<'a>, api: Api<'a>, body: Body) -> Result<()> {
+    call.check(api)?;
+    // SAFETY: the call was checked against the callable whose body this is, and `run` calls
+    // it again only after it has returned.
     call.run(|call| unsafe { body(call) })
 }
 

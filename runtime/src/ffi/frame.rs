@@ -11,7 +11,7 @@ use crate::batch::{self, Batch};
 use crate::cpu::Context;
 use crate::dims::{self, Shapes};
 use crate::error::{Error, Result};
-use crate::plan::{Plan, slot};
+use crate::plan::{Plan, attr_position, slot};
 use crate::signature::{BufferType, Callable, Param};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -21,8 +21,11 @@ pub struct Call<'a> {
     pub(super) callable: &'static Callable,
     pub(super) plan: &'static Plan,
     pub(super) frame: &'a sys::CallFrame,
-    /// Only fetched for calls that need it: a batch, or static attributes that it keeps.
+    /// Only fetched for calls that need it: with attributes of our own, or with static
+    /// attributes that it keeps.
     pub(super) site: Option<&'a CallSite>,
+    /// How many attributes of the call are our own.
+    num_own_attrs: usize,
     pub(super) context: Context,
     /// The number of batch axes.
     pub(super) batch_rank: usize,
@@ -33,56 +36,63 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Checks a frame and, where XLA did not alias an in-out, copies it to its result.
+    /// A call that is still to be checked.
     ///
     /// # Safety
     /// `frame` is the frame of a running EXECUTE call with the API table `api`, of the
-    /// callable that `plan` is of.
+    /// callable that `plan` is of. Nothing but [`Call::check`] is done before that succeeds.
     #[inline]
     pub(crate) unsafe fn new(
         callable: &'static Callable,
         plan: &'static Plan,
         api: Api<'a>,
         frame: &'a sys::CallFrame,
-    ) -> Result<Call<'a>> {
-        let mut call = Call {
+    ) -> Call<'a> {
+        Call {
             callable,
             plan,
             frame,
             site: None,
+            num_own_attrs: 0,
             // SAFETY: the context is used during this call only.
             context: Context::new(unsafe { HostCall::new(api, frame.ctx) }),
             batch_rank: 0,
             sizes: &[],
             element: 0,
-        };
-        let attrs = call.attrs();
-        if attrs.len() != plan.num_attrs {
-            return Err(changed());
         }
-        let is_batched = !attrs.text(plan.batch)?.is_empty();
-        if is_batched || plan.has_kept {
+    }
+
+    /// Checks any frame and, where XLA did not alias an in-out, copies it to its result.
+    #[inline]
+    pub(crate) fn check(&mut self, api: Api<'a>) -> Result<()> {
+        let plan = self.plan;
+        let num_attrs = self.attrs().len();
+        self.num_own_attrs = num_attrs
+            .checked_sub(plan.num_statics)
+            .ok_or_else(changed)?;
+        if self.num_own_attrs > 0 || plan.has_kept {
             // SAFETY: this is the running call's context.
-            call.site = Some(unsafe { state::get(api, frame.ctx)? });
+            self.site = Some(unsafe { state::get(api, self.frame.ctx)? });
         }
-        let batch = call.site.filter(|_| is_batched).map(|site| &site.batch);
-        call.batch_rank = batch.map_or(0, Batch::rank);
+        let batch = self.site.map(|site| &site.batch);
+        self.batch_rank = batch.map_or(0, Batch::rank);
         let mut ranges = Ranges::new();
         // SAFETY: the frame is XLA's.
-        if !unsafe { call.has_buffers(&mut ranges) } {
-            return Err(call.explain_buffers());
+        if !unsafe { self.has_buffers(&mut ranges) } {
+            return Err(self.explain_buffers());
         }
-        if let Some(batch) = batch {
-            call.check_batch(batch)?;
+        if let Some(batch) = batch.filter(|batch| batch.rank() > 0) {
+            self.check_batch(batch)?;
         }
-        call.check_shapes()?;
-        if let Some((result, other)) = call.overlap(&ranges) {
-            return Err(call.explain_overlap(result, other));
+        let outputs_given = self.site.is_some_and(|site| site.outputs_given);
+        dims::check(self.callable, self, outputs_given)?;
+        if let Some((result, other)) = self.overlap(&ranges) {
+            return Err(self.explain_overlap(result, other));
         }
         if plan.has_in_outs {
-            call.copy_in_outs()?;
+            self.copy_in_outs()?;
         }
-        Ok(call)
+        Ok(())
     }
 
     /// Runs the body, once for each batch element.
@@ -109,30 +119,42 @@ impl<'a> Call<'a> {
         unsafe { Attrs::new(&self.frame.attrs) }
     }
 
+    /// The number among the static attributes with this slot.
     #[inline]
-    pub(super) fn operand_buffer(&self, index: usize) -> &'a sys::Buffer {
-        assert!(index < self.plan.operands.as_slice().len());
-        // SAFETY: `has_buffers` found as many buffers, none of them null.
+    pub(super) fn number_at(&self, slot: usize) -> Result<i64> {
+        self.attrs().number(attr_position(slot, self.num_own_attrs))
+    }
+
+    /// # Safety
+    /// `has_buffers` was true, and the plan has more operands than `index`.
+    #[inline]
+    pub(super) unsafe fn operand_buffer(&self, index: usize) -> &'a sys::Buffer {
+        debug_assert!(index < self.plan.operands.as_slice().len());
+        // SAFETY: there are as many buffers, none of them null.
         unsafe { &*(*self.frame.args.buffers.add(index)).cast() }
     }
 
+    /// # Safety
+    /// `has_buffers` was true, and the plan has more results than `index`.
     #[inline]
-    pub(super) fn result_buffer(&self, index: usize) -> &'a sys::Buffer {
-        assert!(index < self.plan.results.as_slice().len());
-        // SAFETY: `has_buffers` found as many buffers, none of them null.
+    pub(super) unsafe fn result_buffer(&self, index: usize) -> &'a sys::Buffer {
+        debug_assert!(index < self.plan.results.as_slice().len());
+        // SAFETY: there are as many buffers, none of them null.
         unsafe { &*(*self.frame.rets.buffers.add(index)).cast() }
     }
 
     /// The parameters of the operands with their buffers.
     pub(super) fn operand_params(&self) -> impl Iterator<Item = (&'static Param, &'a sys::Buffer)> {
         let indices = self.plan.operands.as_slice().iter().enumerate();
-        indices.map(|(i, &param)| (self.param(param), self.operand_buffer(i)))
+        // SAFETY: only called after `has_buffers`, and the index is one of the plan's.
+        indices.map(|(i, &param)| (self.param(param), unsafe { self.operand_buffer(i) }))
     }
 
     /// The parameters of the results with their buffers.
     pub(super) fn result_params(&self) -> impl Iterator<Item = (&'static Param, &'a sys::Buffer)> {
         let indices = self.plan.results.as_slice().iter().enumerate();
-        indices.map(|(i, &param)| (self.param(param), self.result_buffer(i)))
+        // SAFETY: only called after `has_buffers`, and the index is one of the plan's.
+        indices.map(|(i, &param)| (self.param(param), unsafe { self.result_buffer(i) }))
     }
 
     fn param(&self, index: u8) -> &'static Param {
@@ -141,8 +163,11 @@ impl<'a> Call<'a> {
 
     /// The own dimensions of a buffer: without batch axes and packed dimensions.
     #[inline]
-    pub(super) fn own_dims(&self, buffer: &'a sys::Buffer, packed: usize) -> &'a [i64] {
+    fn own_dims(&self, buffer: &'a sys::Buffer, packed: usize) -> &'a [i64] {
         let dims = buffer.dims();
+        if self.batch_rank == 0 && packed == 0 {
+            return dims;
+        }
         &dims[self.batch_rank..dims.len() - packed]
     }
 
@@ -181,12 +206,10 @@ impl<'a> Call<'a> {
     /// `list` is as XLA's ABI has it.
     #[inline]
     unsafe fn has_list(&self, list: &sys::Buffers, params: &[u8], ranges: &mut Ranges) -> bool {
-        if list.size != params.len() as i64 {
-            return false;
+        if list.size != params.len() as i64 || list.buffers.is_null() || list.types.is_null() {
+            return list.size == 0 && params.is_empty();
         }
-        if !params.is_empty() && (list.buffers.is_null() || list.types.is_null()) {
-            return false;
-        }
+        let first = ranges.len;
         for (i, &index) in params.iter().enumerate() {
             // SAFETY: the lists have as many entries as parameters.
             let (ty, buffer) = unsafe { (*list.types.add(i), *list.buffers.add(i)) };
@@ -196,14 +219,15 @@ impl<'a> Call<'a> {
             let param = &self.callable.params[usize::from(index)].ty;
             // SAFETY: an entry of this type points to an `XLA_FFI_Buffer`.
             let buffer = unsafe { &*buffer.cast::<sys::Buffer>() };
-            match buffer.size_as(&param.buffer, self.batch_rank) {
-                Some(size) => ranges.push(buffer.data.addr(), size),
-                None => return false,
-            }
+            let Some(size) = buffer.size_as(&param.buffer, self.batch_rank) else {
+                return false;
+            };
             if param.buffer.packed > 0 && !buffer.has_packed(param.packed) {
                 return false;
             }
+            ranges.set(first + i, buffer.data.addr(), size);
         }
+        ranges.len = first + params.len();
         true
     }
 
@@ -239,25 +263,6 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    #[inline]
-    fn check_shapes(&self) -> Result<()> {
-        let outputs_given = self.attrs().text(self.plan.output_dims)? == b"call";
-        if self.plan.has_dims || self.plan.operands.as_slice().is_empty() {
-            return dims::check(self.callable, self, outputs_given);
-        }
-        if outputs_given {
-            return Ok(());
-        }
-        // The rule of most callables: outputs have the first array's shape.
-        let expected = self.operand(0);
-        for result in 0..self.plan.results.as_slice().len() {
-            if self.plan.in_outs[result].is_none() && self.result(result) != expected {
-                return dims::check(self.callable, self, false);
-            }
-        }
-        Ok(())
-    }
-
     /// A result whose memory is not its own, and what overlaps it: an operand, or a result
     /// numbered after all operands.
     ///
@@ -266,15 +271,17 @@ impl<'a> Call<'a> {
     #[inline]
     fn overlap(&self, ranges: &Ranges) -> Option<(usize, usize)> {
         let ranges = ranges.as_slice();
-        let num_operands = self.plan.operands.as_slice().len();
-        let results = ranges.get(num_operands..)?;
-        for (result, &(start, end)) in results.iter().enumerate() {
-            for (other, &(other_start, other_end)) in ranges.iter().enumerate() {
-                if start.max(other_start) < end.min(other_end)
-                    && other != num_operands + result
-                    && self.plan.in_outs[result].map(usize::from) != Some(other)
-                {
-                    return Some((result, other));
+        let (operands, results) = ranges.split_at_checked(self.plan.operands.as_slice().len())?;
+        for (result, &own) in results.iter().enumerate() {
+            let source = self.plan.in_outs[result].map(usize::from);
+            for (operand, &other) in operands.iter().enumerate() {
+                if overlap(own, other) && source != Some(operand) {
+                    return Some((result, operand));
+                }
+            }
+            for (earlier, &other) in results[..result].iter().enumerate() {
+                if overlap(own, other) {
+                    return Some((result, operands.len() + earlier));
                 }
             }
         }
@@ -287,7 +294,8 @@ impl<'a> Call<'a> {
             let Some(source) = self.plan.in_outs[result] else {
                 continue;
             };
-            let from = self.operand_buffer(usize::from(source));
+            // SAFETY: `has_buffers` was true, and the plan's in-outs are operands.
+            let from = unsafe { self.operand_buffer(usize::from(source)) };
             if from.dims() != to.dims() {
                 return Err(Error::invalid_argument(format!(
                     "parameter `{}`: an in-out's result must have its shape {:?}, got {:?}",
@@ -311,17 +319,19 @@ impl Shapes for Call<'_> {
     #[inline]
     fn operand(&self, index: usize) -> &[i64] {
         let param = self.param(self.plan.operands.as_slice()[index]);
-        self.own_dims(self.operand_buffer(index), param.ty.packed.len())
+        // SAFETY: shapes are looked at after `has_buffers`; the plan has this operand.
+        self.own_dims(unsafe { self.operand_buffer(index) }, param.ty.packed.len())
     }
 
     #[inline]
     fn result(&self, index: usize) -> &[i64] {
         let param = self.param(self.plan.results.as_slice()[index]);
-        self.own_dims(self.result_buffer(index), param.ty.packed.len())
+        // SAFETY: shapes are looked at after `has_buffers`; the plan has this result.
+        self.own_dims(unsafe { self.result_buffer(index) }, param.ty.packed.len())
     }
 
     fn number(&self, param: usize) -> Result<i64> {
-        self.attrs().number(slot(self.callable.params, param))
+        self.number_at(slot(self.callable.params, param))
     }
 }
 
@@ -342,16 +352,17 @@ impl sys::Buffer {
 
     /// The size in bytes, if this is a buffer of the type with that many batch axes in front,
     /// of a size that memory can have, and its data is there and aligned.
-    #[inline]
+    #[inline(always)]
     pub(super) fn size_as(&self, ty: &BufferType, batch_rank: usize) -> Option<usize> {
-        let dims = self.dims();
         let rank = batch_rank + usize::from(ty.rank);
-        if self.dtype != ty.dtype || self.rank != rank as i64 || dims.len() != rank {
+        if self.dtype != ty.dtype || self.rank != rank as i64 {
             return None;
         }
+        let dims = self.dims();
         let size = size_in_bytes(usize::from(ty.size), dims)?;
         let address = self.data.addr();
-        if size > 0 && (address == 0 || address & usize::from(ty.align_mask) != 0) {
+        let is_wrong = address == 0 || address & usize::from(ty.align_mask) != 0;
+        if (is_wrong && size > 0) || dims.len() != rank {
             return None;
         }
         Some(size)
@@ -365,22 +376,28 @@ impl sys::Buffer {
     }
 }
 
+/// Whether two ranges of addresses share any.
+#[inline(always)]
+pub(super) fn overlap(a: (usize, usize), b: (usize, usize)) -> bool {
+    a.0.max(b.0) < a.1.min(b.1)
+}
+
 /// None for negative dimensions, and for sizes that no allocation can have.
-#[inline]
+#[inline(always)]
 pub(super) fn size_in_bytes(scalar: usize, dims: &[i64]) -> Option<usize> {
     let mut size = scalar as u64;
     let mut is_wrong = false;
-    let mut is_empty = false;
+    let mut signs = 0;
     for &dim in dims {
-        is_empty |= dim == 0;
-        let (product, overflows) = size.overflowing_mul(dim.max(1) as u64);
-        is_wrong |= overflows || dim < 0;
+        let (product, overflows) = size.overflowing_mul(dim as u64);
+        is_wrong |= overflows;
+        signs |= dim;
         size = product;
     }
-    if is_wrong || size > isize::MAX as u64 {
+    if is_wrong || signs < 0 || size > isize::MAX as u64 {
         return None;
     }
-    Some(if is_empty { 0 } else { size as usize })
+    Some(size as usize)
 }
 
 /// The addresses that the operands take, then those of the results. Only what is used is
@@ -399,15 +416,16 @@ impl Ranges {
         }
     }
 
+    /// Writes an entry; `len` is raised when all are written.
     #[inline]
-    fn push(&mut self, start: usize, size: usize) {
-        self.ranges[self.len].write((start, start.saturating_add(size)));
-        self.len += 1;
+    fn set(&mut self, index: usize, start: usize, size: usize) {
+        self.ranges[index].write((start, start.saturating_add(size)));
     }
 
     #[inline]
     fn as_slice(&self) -> &[(usize, usize)] {
+        let ranges = &self.ranges[..self.len];
         // SAFETY: the first `len` entries were written.
-        unsafe { self.ranges[..self.len].assume_init_ref() }
+        unsafe { std::slice::from_raw_parts(ranges.as_ptr().cast(), ranges.len()) }
     }
 }

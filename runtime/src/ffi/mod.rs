@@ -13,6 +13,7 @@ pub(crate) mod frame;
 pub(crate) mod host;
 pub(crate) mod host_call;
 pub(crate) mod host_frame;
+pub(crate) mod plain;
 pub(crate) mod pool;
 pub(crate) mod state;
 pub(crate) mod sys;

@@ -19,31 +19,46 @@ pub(crate) struct CallSite {
     /// The static attributes that the frame does not hold in their final form.
     pub(crate) kept: Box<[Kept]>,
     pub(crate) batch: Batch,
+    /// Whether the shapes of pure outputs were chosen for this call.
+    pub(crate) outputs_given: bool,
 }
 
 impl CallSite {
     /// Decodes a frame's attributes, and checks all of them: that each has its place and
     /// a value of its type, on which EXECUTE relies.
     pub(crate) fn decode(callable: &Callable, attrs: Attrs<'_>) -> Result<CallSite> {
+        let mut expected: Vec<_> = callable.statics().map(|(_, p)| p.name).collect();
         let mut kept = Vec::new();
         for (_, param) in callable.statics() {
             let ty = param.ty.value.expect("a static parameter has a value type");
-            let value = statics::decode(ty, attrs.get(param.name)?).map_err(|error| {
+            let attr = attrs.get(param.name)?.ok_or_else(|| {
+                Error::invalid_argument(format!(
+                    "the attribute `{}` is missing from the program",
+                    param.name
+                ))
+            })?;
+            let value = statics::decode(ty, attr).map_err(|error| {
                 let code = error.code();
                 Error::new(code, format!("parameter `{}`: {error}", param.name))
             })?;
             kept.extend(value);
         }
         let batch = match attrs.get(BATCH)? {
-            Attr::Str(text) => Batch::parse(text, callable.operands().count())?,
-            other => return Err(unexpected(BATCH, "a string", other)),
+            None => Batch::default(),
+            Some(Attr::Str(text)) => {
+                expected.push(BATCH);
+                Batch::parse(text, callable.operands().count())?
+            }
+            Some(other) => return Err(unexpected(BATCH, "a string", other)),
         };
-        match attrs.get(OUTPUT_DIMS)? {
-            Attr::Str("rule" | "call") => {}
-            other => return Err(unexpected(OUTPUT_DIMS, "`rule` or `call`", other)),
-        }
-        let mut expected: Vec<_> = callable.statics().map(|(_, p)| p.name).collect();
-        expected.extend([BATCH, OUTPUT_DIMS]);
+        let outputs_given = match attrs.get(OUTPUT_DIMS)? {
+            None => false,
+            Some(Attr::Str("call")) => {
+                expected.push(OUTPUT_DIMS);
+                true
+            }
+            Some(other) => return Err(unexpected(OUTPUT_DIMS, "`call`", other)),
+        };
         expected.sort_unstable();
         if !attrs.names().eq(expected.iter().copied()) {
             let extra = attrs.names().find(|name| !expected.contains(name));
@@ -52,8 +67,11 @@ impl CallSite {
                 None => "the program's attributes are not sorted by name".to_owned(),
             }));
         }
-        let kept = kept.into_boxed_slice();
-        Ok(CallSite { kept, batch })
+        Ok(CallSite {
+            kept: kept.into_boxed_slice(),
+            batch,
+            outputs_given,
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Parameters from checked calls.
 
 use super::frame::Call;
+use super::sys;
 use crate::cpu::{Array, ArrayMut, Context};
 use crate::element::Element;
 use crate::param::{FfiArg, StaticNumber};
@@ -39,17 +40,27 @@ const fn static_type(value: StaticType) -> ParamType {
 }
 
 /// The shape of an array of `N` dimensions, and the number of its elements.
-fn shape<const N: usize>(dims: &[i64]) -> ([usize; N], usize) {
-    let shape = std::array::from_fn(|axis| dims[axis] as usize);
+///
+/// # Safety
+/// The buffer was checked to have the call's batch axes and then at least `N` dimensions.
+#[inline]
+unsafe fn shape<const N: usize>(call: &Call<'_>, buffer: &sys::Buffer) -> ([usize; N], usize) {
+    // SAFETY: the caller's promise.
+    let shape =
+        std::array::from_fn(|axis| unsafe { *buffer.dims.add(call.batch_rank + axis) as usize });
     (shape, shape.iter().product())
 }
 
 impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
     const TYPE: ParamType = array_type::<T>(Kind::Array, N);
 
+    #[inline]
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
-        let buffer = call.operand_buffer(slot);
-        let (shape, len) = shape(call.own_dims(buffer, T::PACKED.len()));
+        // SAFETY: the call was checked, and the slot is that of an operand of this type.
+        let (buffer, (shape, len)) = unsafe {
+            let buffer = call.operand_buffer(slot);
+            (buffer, shape(call, buffer))
+        };
         let data = if len == 0 {
             &[]
         } else {
@@ -65,10 +76,14 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
 impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
     const TYPE: ParamType = array_type::<T>(Kind::ArrayMut, N);
 
+    #[inline]
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
-        let buffer = call.result_buffer(slot);
-        let (shape, len) = shape(call.own_dims(buffer, T::PACKED.len()));
-        let data = if len == 0 || size_of::<T>() == 0 {
+        // SAFETY: the call was checked, and the slot is that of a result of this type.
+        let (buffer, (shape, len)) = unsafe {
+            let buffer = call.result_buffer(slot);
+            (buffer, shape(call, buffer))
+        };
+        let data = if len == 0 {
             &mut []
         } else {
             // SAFETY: as for `Array`, and the caller takes each result once, so that this
@@ -147,8 +162,8 @@ impl<'a> Call<'a> {
     /// # Panics
     /// If the host changed the attributes after INSTANTIATE, which is then the call's error.
     #[inline]
-    fn word(&self, position: usize) -> u64 {
-        match self.attrs().number(position) {
+    fn word(&self, slot: usize) -> u64 {
+        match self.number_at(slot) {
             Ok(value) => value as u64,
             Err(error) => panic!("{error}"),
         }

@@ -7,6 +7,7 @@ use crate::element::Element;
 use crate::error::{Code, Error, Result};
 use crate::ffi::host::{self, Context, Failure};
 use crate::ffi::host_frame::{self, AttrSpec, HostBuffer, HostResult, Memory};
+use crate::plan::{BATCH, OUTPUT_DIMS};
 use crate::signature::{Callable, Kind, Param};
 use std::collections::HashMap;
 
@@ -267,25 +268,21 @@ impl Call {
     }
 
     fn attrs(&self, inputs: &[&Input]) -> Vec<(String, AttrSpec)> {
-        let axes = inputs
-            .iter()
-            .map(|input| if input.batched { "1" } else { "0" });
-        let batch = self
-            .batch
-            .map_or(String::new(), |_| axes.collect::<Vec<_>>().join(","));
-        let rule = if self.output_dims.is_empty() {
-            "rule"
-        } else {
-            "call"
-        };
         let values = self.values.iter();
-        values
+        let mut attrs: Vec<_> = values
             .map(|(name, value)| ((*name).to_owned(), value.clone()))
-            .chain([
-                ("jc.batch".to_owned(), AttrSpec::Str(batch)),
-                ("jc.output_dims".to_owned(), AttrSpec::Str(rule.into())),
-            ])
-            .collect()
+            .collect();
+        let mut own = |name: &str, text: String| attrs.push((name.into(), AttrSpec::Str(text)));
+        if self.batch.is_some() {
+            let axes = inputs
+                .iter()
+                .map(|input| if input.batched { "1" } else { "0" });
+            own(BATCH, axes.collect::<Vec<_>>().join(","));
+        }
+        if !self.output_dims.is_empty() {
+            own(OUTPUT_DIMS, "call".into());
+        }
+        attrs
     }
 }
 

@@ -1,21 +1,17 @@
 #![allow(unused_variables)]
 use jax_callable::prelude::*;
 
-// A stand-in for a parameter type of the other platform.
+// Stands in for a type of another platform.
 mod cuda {
-    use jax_callable::__private::{Call, FfiArg, Kind, ParamType, Platform};
+    use jax_callable::__private::{Call, FfiArg, ParamType, Platform};
+    use jax_callable::cpu;
 
     pub struct Array;
 
     impl<'a> FfiArg<'a> for Array {
         const TYPE: ParamType = ParamType {
-            kind: Kind::Array,
             platform: Some(Platform::Cuda),
-            dtype: None,
-            rank: 1,
-            packed: &[],
-            align: 1,
-            value: None,
+            ..<cpu::Array<'static, f32, 1> as FfiArg<'static>>::TYPE
         };
 
         unsafe fn take(_: &'a Call<'a>, _: usize) -> Self {

@@ -44,7 +44,7 @@ fn executing_allocates_nothing() {
         let context = Context::new();
         let mut case = Case::new();
         if !batch.is_empty() {
-            *case.attr("jc.batch") = AttrSpec::Str(batch.into());
+            case.set("jc.batch", AttrSpec::Str(batch.into()));
             for buffer in [0, 1] {
                 case.frame.args[buffer].dims = vec![3, 1];
             }

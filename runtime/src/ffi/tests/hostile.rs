@@ -114,7 +114,7 @@ fn overlapping_views_are_refused() {
     case.refused(&["`y`", "overlaps that of `x`"]);
     let mut case = Case::new();
     case.frame.rets[1].data = case.frame.rets[0].data.wrapping_add(8);
-    case.refused(&["`y`", "overlaps that of `sum`"]);
+    case.refused(&["`sum`", "overlaps that of `y`"]);
     // A neighbour that only touches is fine.
     let mut case = Case::new();
     case.frame.rets[1].data = case.frame.rets[0].data.wrapping_add(12);
@@ -126,7 +126,7 @@ fn overlapping_views_are_refused() {
 fn wrong_attributes() {
     let spoil = |name: &str, value: AttrSpec, parts: &[&str]| {
         let mut case = Case::new();
-        *case.attr(name) = value;
+        case.set(name, value);
         case.refused(parts);
     };
     let text = |text: &str| AttrSpec::Str(text.into());
@@ -152,7 +152,12 @@ fn wrong_attributes() {
         &["`jc.batch`", "expected a string"],
     );
     spoil("jc.batch", text("1"), &["`jc.batch` is `1`", "2 operands"]);
-    spoil("jc.output_dims", text("maybe"), &["`jc.output_dims`"]);
+    spoil("jc.batch", text(""), &["`jc.batch` is ``"]);
+    spoil(
+        "jc.output_dims",
+        text("maybe"),
+        &["`jc.output_dims`", "expected `call`"],
+    );
 
     let mut case = Case::new();
     case.frame.attrs.retain(|(name, _)| name != "a");
@@ -167,7 +172,7 @@ fn wrong_batches() {
     // A batch of two: x shared, y and the results batched.
     let batched = |x: Vec<i64>, y: Vec<i64>, sum: Vec<i64>| {
         let mut case = Case::new();
-        *case.attr("jc.batch") = AttrSpec::Str("0,1".into());
+        case.set("jc.batch", AttrSpec::Str("0,1".into()));
         case.frame.args[0].dims = x;
         case.frame.args[1].dims = y.clone();
         case.frame.rets[0].dims = y;
@@ -186,7 +191,7 @@ fn wrong_batches() {
     batched(vec![1, 2], vec![2, 2], vec![1]).refused(&["`sum`", "batch axes are [1]"]);
     batched(vec![2], vec![2, 2], vec![2]).refused(&["`x`", "expected float32[*, ?]"]);
     let mut case = batched(vec![1, 2], vec![2, 2], vec![2]);
-    *case.attr("jc.batch") = AttrSpec::Str("0,0".into());
+    case.set("jc.batch", AttrSpec::Str("0,0".into()));
     case.refused(&["`y`", "an in-out must have all batch axes"]);
     // An empty batch runs the body not at all.
     let mut case = batched(vec![1, 2], vec![0, 2], vec![0]);

@@ -51,17 +51,16 @@ impl Case {
         case.frame.attrs = vec![
             attr("a", AttrSpec::I64(i64::from(2.0_f32.to_bits()))),
             attr("offset", AttrSpec::I64(-1)),
-            attr("jc.batch", AttrSpec::Str(String::new())),
-            attr("jc.output_dims", AttrSpec::Str("rule".into())),
         ];
         case.frame.args = vec![f32s(&mut case.x[..3]), f32s(&mut case.y_in[..3])];
         case.frame.rets = vec![f32s(&mut case.y_out[..3]), scalar(&mut case.sum)];
         case
     }
 
-    fn attr(&mut self, name: &str) -> &mut AttrSpec {
-        let mut attrs = self.frame.attrs.iter_mut();
-        &mut attrs.find(|(n, _)| n == name).expect("the attribute").1
+    /// Gives an attribute another value, or adds it.
+    fn set(&mut self, name: &str, value: AttrSpec) {
+        self.frame.attrs.retain(|(n, _)| n != name);
+        self.frame.attrs.push((name.to_owned(), value));
     }
 
     fn instantiate(&mut self, minor: i32, context: &Context) -> Result<(), Failure> {

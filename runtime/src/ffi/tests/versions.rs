@@ -91,7 +91,7 @@ fn hosts_that_are_too_old_are_named() {
 #[test]
 fn executing_a_batch_without_instantiate_is_an_error() {
     let mut case = Case::new();
-    *case.attr("jc.batch") = AttrSpec::Str("1,1".into());
+    case.set("jc.batch", AttrSpec::Str("1,1".into()));
     let failure = case.execute(3, &Context::new()).unwrap_err();
     assert!(failure.message.contains("State is not set"), "{failure:?}");
 }
@@ -101,13 +101,11 @@ fn attributes_that_change_after_instantiate_are_noticed() {
     for (name, value) in [
         ("a", AttrSpec::Str("2".into())),
         ("offset", AttrSpec::I64Array(vec![1])),
-        ("jc.batch", AttrSpec::I64(0)),
-        ("jc.output_dims", AttrSpec::I64(0)),
     ] {
         let context = Context::new();
         let mut case = Case::new();
         case.instantiate(3, &context).unwrap();
-        *case.attr(name) = value;
+        case.set(name, value);
         let failure = case.execute(3, &context).unwrap_err();
         assert_eq!(failure.code, 13, "{failure:?}");
         assert!(failure.message.contains("INSTANTIATE saw"), "{failure:?}");
