@@ -2,7 +2,7 @@
 
 use crate::cmd::{self, Result};
 use crate::python::Interpreter;
-use crate::repo::{LIBRARIES, Repo};
+use crate::repo::Repo;
 use crate::setup::SetUp;
 
 /// What a newcomer sees first: only the library's and the example's words go to stdout.
@@ -18,8 +18,9 @@ pub(crate) fn demo(repo: &Repo, python: &Interpreter) -> Result {
 
 pub(crate) fn bench(repo: &Repo, python: &Interpreter, arguments: &[String]) -> Result {
     let (venv, _) = SetUp::default(python).make(repo)?;
-    repo.build(&LIBRARIES)?;
+    repo.build(&["bench-ops"])?;
     let mut bench = venv.python_on_cpu();
-    bench.envs(repo.library_variables()).arg("benches/run.py");
+    bench.env("JAX_CALLABLE_BENCH_OPS", repo.library("bench-ops"));
+    bench.arg("benches/run.py");
     cmd::run(bench.args(arguments))
 }

@@ -1,7 +1,8 @@
 //! What is wrong with a call that was refused.
 
 use super::attrs::array;
-use super::frame::{Call, size_in_bytes};
+use super::buffer::size_in_bytes;
+use super::frame::Call;
 use super::sys;
 use crate::dtype::DataType;
 use crate::error::{Error, Result};

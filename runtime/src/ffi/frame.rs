@@ -4,6 +4,7 @@
 
 use super::api::Api;
 use super::attrs::{Attrs, changed};
+use super::buffer::{Ranges, overlap};
 use super::host_call::HostCall;
 use super::state::{self, CallSite};
 use super::sys;
@@ -12,8 +13,7 @@ use crate::cpu::Context;
 use crate::dims::{self, Shapes};
 use crate::error::{Error, Result};
 use crate::plan::{Plan, attr_position, slot};
-use crate::signature::{BufferType, Callable, Param};
-use std::mem::MaybeUninit;
+use crate::signature::{Callable, Param};
 use std::ptr;
 
 /// One execution of a call site, after its checks.
@@ -332,100 +332,5 @@ impl Shapes for Call<'_> {
 
     fn number(&self, param: usize) -> Result<i64> {
         self.number_at(slot(self.callable.params, param))
-    }
-}
-
-impl sys::Buffer {
-    #[inline]
-    pub(super) fn dims(&self) -> &[i64] {
-        if self.rank <= 0 || self.dims.is_null() {
-            // Without dimensions the pointer may be anything.
-            return &[];
-        }
-        // SAFETY: XLA's buffers have `rank` dimensions.
-        unsafe { std::slice::from_raw_parts(self.dims, self.rank as usize) }
-    }
-
-    pub(super) fn dtype(&self) -> Option<crate::DataType> {
-        crate::DataType::from_xla(self.dtype)
-    }
-
-    /// The size in bytes, if this is a buffer of the type with that many batch axes in front,
-    /// of a size that memory can have, and its data is there and aligned.
-    #[inline(always)]
-    pub(super) fn size_as(&self, ty: &BufferType, batch_rank: usize) -> Option<usize> {
-        let rank = batch_rank + usize::from(ty.rank);
-        if self.dtype != ty.dtype || self.rank != rank as i64 {
-            return None;
-        }
-        let dims = self.dims();
-        let size = size_in_bytes(usize::from(ty.size), dims)?;
-        let address = self.data.addr();
-        let is_wrong = address == 0 || address & usize::from(ty.align_mask) != 0;
-        if (is_wrong && size > 0) || dims.len() != rank {
-            return None;
-        }
-        Some(size)
-    }
-
-    /// Whether the last dimensions are those packed in an element.
-    pub(super) fn has_packed(&self, packed: &[usize]) -> bool {
-        let dims = self.dims().iter().rev();
-        dims.zip(packed.iter().rev())
-            .all(|(&dim, &packed)| dim == packed as i64)
-    }
-}
-
-/// Whether two ranges of addresses share any.
-#[inline(always)]
-pub(super) fn overlap(a: (usize, usize), b: (usize, usize)) -> bool {
-    a.0.max(b.0) < a.1.min(b.1)
-}
-
-/// None for negative dimensions, and for sizes that no allocation can have.
-#[inline(always)]
-pub(super) fn size_in_bytes(scalar: usize, dims: &[i64]) -> Option<usize> {
-    let mut size = scalar as u64;
-    let mut is_wrong = false;
-    let mut signs = 0;
-    for &dim in dims {
-        let (product, overflows) = size.overflowing_mul(dim as u64);
-        is_wrong |= overflows;
-        signs |= dim;
-        size = product;
-    }
-    if is_wrong || signs < 0 || size > isize::MAX as u64 {
-        return None;
-    }
-    Some(size as usize)
-}
-
-/// The addresses that the operands take, then those of the results. Only what is used is
-/// initialised: all of it would cost more than the checks of a call.
-struct Ranges {
-    len: usize,
-    ranges: [MaybeUninit<(usize, usize)>; 2 * crate::plan::MAX_PARAMS],
-}
-
-impl Ranges {
-    #[inline]
-    fn new() -> Ranges {
-        Ranges {
-            len: 0,
-            ranges: [const { MaybeUninit::uninit() }; 2 * crate::plan::MAX_PARAMS],
-        }
-    }
-
-    /// Writes an entry; `len` is raised when all are written.
-    #[inline]
-    fn set(&mut self, index: usize, start: usize, size: usize) {
-        self.ranges[index].write((start, start.saturating_add(size)));
-    }
-
-    #[inline]
-    fn as_slice(&self) -> &[(usize, usize)] {
-        let ranges = &self.ranges[..self.len];
-        // SAFETY: the first `len` entries were written.
-        unsafe { std::slice::from_raw_parts(ranges.as_ptr().cast(), ranges.len()) }
     }
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod api;
 pub(crate) mod attrs;
+pub(crate) mod buffer;
 pub(crate) mod entry;
 pub(crate) mod explain;
 pub(crate) mod export;

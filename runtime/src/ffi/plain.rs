@@ -5,7 +5,7 @@
 //! constant: loops unroll and the tables become immediates, so that a call touches only
 //! its own frame.
 
-use super::frame::overlap;
+use super::buffer::overlap;
 use super::sys;
 use crate::plan::Plan;
 use crate::signature::{BufferType, Callable};

@@ -26,35 +26,33 @@ fn wrong_numbers_of_buffers() {
 
 #[test]
 fn wrong_types_ranks_and_shapes() {
-    let damage: [(&dyn Fn(&mut FrameSpec), &[&str]); 9] = [
+    type Spoil = fn(&mut FrameSpec);
+    let damage: [(Spoil, &[&str]); 9] = [
         (
-            &|f| f.args[0].dtype = DataType::F64 as i32,
+            |f| f.args[0].dtype = DataType::F64 as i32,
             &["`x`", "expected float32[?]", "float64[3]"],
         ),
         (
-            &|f| f.args[0].dtype = 23,
+            |f| f.args[0].dtype = 23,
             &["`x`", "unsupported element type (XLA's 23)"],
         ),
-        (&|f| f.args[0].dims = vec![3, 1], &["`x`", "float32[3, 1]"]),
-        (&|f| f.args[0].dims = vec![], &["`x`", "got float32[]"]),
+        (|f| f.args[0].dims = vec![3, 1], &["`x`", "float32[3, 1]"]),
+        (|f| f.args[0].dims = vec![], &["`x`", "got float32[]"]),
         (
-            &|f| f.args[0].dims = vec![2],
+            |f| f.args[0].dims = vec![2],
             &["`y`", "axis 0 is `n`, which is 2, but its size is 3"],
         ),
         (
-            &|f| f.args[0].dims = vec![-3],
+            |f| f.args[0].dims = vec![-3],
             &["`x`", "negative or too large"],
         ),
         (
-            &|f| f.args[0].dims = vec![i64::MAX],
+            |f| f.args[0].dims = vec![i64::MAX],
             &["`x`", "negative or too large"],
         ),
+        (|f| f.rets[0].dims = vec![2], &["`y`", "shape [3], got [2]"]),
         (
-            &|f| f.rets[0].dims = vec![2],
-            &["`y`", "shape [3], got [2]"],
-        ),
-        (
-            &|f| f.rets[1].dims = vec![1],
+            |f| f.rets[1].dims = vec![1],
             &["`sum`", "expected float32[], got float32[1]"],
         ),
     ];
