@@ -44,7 +44,7 @@ unsafe fn handle(
     frame: *mut sys::CallFrame,
     stage: i32,
     callable: &'static Callable,
-    work: impl FnOnce(Api<'_>, &sys::CallFrame, &'static Callable) -> Result<()>,
+    work: impl FnOnce(&sys::CallFrame, &'static Callable) -> Result<()>,
 ) -> *mut sys::Error {
     if frame.is_null() {
         fatal("XLA called a handler without a frame");
@@ -63,32 +63,52 @@ unsafe fn handle(
     }
     let result = contain_panic(|| {
         if size < sys::CALL_FRAME_SIZE {
-            return Err(Error::failed_precondition(format!(
-                "XLA's call frame has {size} bytes, at least {} are needed: update JAX and jaxlib",
-                sys::CALL_FRAME_SIZE
-            )));
+            return Err(frame_too_small(size));
         }
         // SAFETY: the frame has all fields that this struct has, and nobody writes to them.
         let frame = unsafe { &*frame };
-        // SAFETY: not null, and XLA's table lives for ever.
-        let api = unsafe { Api::new(table)? };
         if frame.stage != stage {
             // A stage that this handler was not registered for does nothing here.
             return Ok(());
         }
-        work(api, frame, callable)
+        work(frame, callable)
     });
-    let error = match result {
-        Some(Ok(())) => return ptr::null_mut(),
+    match result {
+        Some(Ok(())) => ptr::null_mut(),
+        // SAFETY: the table is not null.
+        failed => unsafe { report(table, callable, failed) },
+    }
+}
+
+#[cold]
+fn frame_too_small(size: usize) -> Error {
+    Error::failed_precondition(format!(
+        "XLA's call frame has {size} bytes, at least {} are needed: update JAX and jaxlib",
+        sys::CALL_FRAME_SIZE
+    ))
+}
+
+/// # Safety
+/// As for `create_error`.
+#[cold]
+#[inline(never)]
+unsafe fn report(
+    table: *const sys::Api,
+    callable: &Callable,
+    failed: Option<Result<()>>,
+) -> *mut sys::Error {
+    let error = match failed {
         Some(Err(error)) => error,
-        None => Error::internal("panicked, and so did the panic's own value"),
+        _ => Error::internal("panicked, and so did the panic's own value"),
     };
     let message = format!("{}.{}: {error}", callable.crate_name(), callable.name);
-    // SAFETY: the table is not null.
+    // SAFETY: the caller's promise.
     unsafe { create_error(table, error.code(), &message) }
 }
 
-fn do_instantiate(api: Api<'_>, frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
+fn do_instantiate(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
+    // SAFETY: `handle` checked that there is a table.
+    let api = unsafe { Api::new(frame.api)? };
     // SAFETY: the frame is XLA's, alive and unchanged during the call.
     let attrs = unsafe { Attrs::new(&frame.attrs) };
     let site = state::CallSite::decode(callable, attrs)?;
@@ -97,24 +117,20 @@ fn do_instantiate(api: Api<'_>, frame: &sys::CallFrame, callable: &'static Calla
 }
 
 #[inline]
-fn do_execute<D: Definition>(
-    api: Api<'_>,
-    frame: &sys::CallFrame,
-    callable: &'static Callable,
-) -> Result<()> {
+fn do_execute<D: Definition>(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
     // SAFETY: this is the frame of the running EXECUTE call of `D`, whose plan this is.
-    let mut call = unsafe { Call::new(callable, D::PLAN, api, frame) };
+    let mut call = unsafe { Call::new(callable, D::PLAN, frame) };
     // SAFETY: as above.
     if unsafe { is_plain(D::CALLABLE, D::PLAN, frame) } {
         // SAFETY: the call fits `D::CALLABLE`, which describes this body.
         return unsafe { D::call(&call) };
     }
-    check_and_run(&mut call, api, D::call)
+    check_and_run(&mut call, D::call)
 }
 
 #[inline(never)]
-fn check_and_run<'a>(call: &mut Call<'a>, api: Api<'a>, body: Body) -> Result<()> {
-    call.check(api)?;
+fn check_and_run(call: &mut Call<'_>, body: Body) -> Result<()> {
+    call.check()?;
     // SAFETY: the call was checked against the callable whose body this is, and `run` calls
     // it again only after it has returned.
     call.run(|call| unsafe { body(call) })
