@@ -1,8 +1,13 @@
 """What a call costs on the CPU: our handler beside the same one in C++ through ffi.h.
 
 2,000 calls are chained in one jitted function, so that XLA runs them one after the other
-without Python between them. An empty handler, timed in the same rounds, is what XLA itself
-costs; the difference to it is a handler's own time.
+without Python between them: once as 2,000 call sites, where much of the time is the memory of
+XLA's own that each call brings into the cache, and once as a loop over 10 call sites, where it
+stays there. An empty handler, timed in the same rounds, is what XLA itself costs; the difference
+to it is a handler's own time.
+
+Where the executables lie in memory changes the times of one compilation by more than the
+handlers differ. So everything is compiled several times over, and the medians count.
 """
 
 from __future__ import annotations
@@ -10,10 +15,13 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,8 +30,12 @@ import numpy as np
 import jax_callable
 
 CALLS = 2000
-ROUNDS = 60
+SITES = (10, 2000)
+COMPILATIONS = 7
+ROUNDS = 25
 N = 4
+
+Call = Callable[[jax.Array, jax.Array], Any]
 
 
 def _compile_cpp(directory: str) -> ctypes.CDLL:
@@ -36,13 +48,16 @@ def _compile_cpp(directory: str) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-def _chain(call):  # type: ignore[no-untyped-def]
-    def run(x: jax.Array, y: jax.Array) -> jax.Array:
-        for _ in range(CALLS):
+def _chain(call: Call, sites: int) -> Call:
+    def chain(x: jax.Array, y: jax.Array) -> jax.Array:
+        for _ in range(sites):
             y = call(x, y)
         return y
 
-    return jax.jit(run)
+    if sites == CALLS:
+        return jax.jit(chain)
+    loop = CALLS // sites
+    return jax.jit(lambda x, y: jax.lax.fori_loop(0, loop, lambda _, y: chain(x, y), y))
 
 
 def run() -> str:
@@ -54,45 +69,52 @@ def run() -> str:
             jax.ffi.register_ffi_target(
                 f"bench_{name}", jax.ffi.pycapsule(getattr(cpp, name)), platform="cpu"
             )
-        return _measure(ops)
+        return _table(ops)
 
 
-def _measure(ops: jax_callable.Library) -> str:
-    x = jnp.arange(N, dtype=jnp.float32)
-    y = jnp.ones(N, jnp.float32)
+def _table(ops: jax_callable.Library) -> str:
     shape = jax.ShapeDtypeStruct((N,), jnp.float32)
-    a, b = np.float32(0.5), np.float32(0.25)
-    variants = {
-        "empty handler": _chain(
-            lambda x, y: jax.ffi.ffi_call("bench_empty", shape)(x, y, a=a, b=b)
-        ),
-        "C++ ffi.h": _chain(lambda x, y: jax.ffi.ffi_call("bench_axpby", shape)(x, y, a=a, b=b)),
-        "Rust, jax-callable": _chain(lambda x, y: ops.axpby(0.5, 0.25, x, y)),
+    scalars = {"a": np.float32(0.5), "b": np.float32(0.25)}
+    calls: dict[str, Call] = {
+        "empty handler": lambda x, y: jax.ffi.ffi_call("bench_empty", shape)(x, y, **scalars),
+        "C++ ffi.h": lambda x, y: jax.ffi.ffi_call("bench_axpby", shape)(x, y, **scalars),
+        "Rust, jax-callable": lambda x, y: ops.axpby(0.5, 0.25, x, y),
     }
-    results = {name: np.asarray(f(x, y)) for name, f in variants.items()}
-    np.testing.assert_allclose(results["Rust, jax-callable"], results["C++ ffi.h"], rtol=1e-6)
-
-    times: dict[str, list[float]] = {name: [] for name in variants}
-    for _ in range(ROUNDS):
-        for name, function in variants.items():
-            start = time.perf_counter()
-            function(x, y).block_until_ready()
-            times[name].append((time.perf_counter() - start) / CALLS * 1e9)
-    least = {name: min(values) for name, values in times.items()}
-    floor = least["empty handler"]
-    cpp = least["C++ ffi.h"] - floor
     lines = [
         "# Dispatch on the CPU",
         "",
-        f"3 arrays of {N} float32, 2 scalars, {CALLS} calls chained in one jit; the least of "
-        f"{ROUNDS} rounds in which the three take turns. JAX {jax.__version__}, "
-        f"Python {platform.python_version()}, {os.cpu_count()} cores.",
+        f"3 arrays of {N} float32 and 2 scalars; {CALLS} calls chained in one jit. Medians of "
+        f"{COMPILATIONS} compilations, of each the least of {ROUNDS} rounds in which the handlers "
+        f"take turns. JAX {jax.__version__}, Python {platform.python_version()}, "
+        f"{os.cpu_count()} cores.",
         "",
-        "| handler | ns per call | less the empty one | ratio to C++ |",
-        "|---|---|---|---|",
+        "| call sites | handler | ns per call | less the empty one | ratio to C++ |",
+        "|---|---|---|---|---|",
     ]
-    for name, time_ns in least.items():
-        own = time_ns - floor
-        ratio = "" if name == "empty handler" else f"{own / cpp:.2f}"
-        lines.append(f"| {name} | {time_ns:.0f} | {own:.0f} | {ratio} |")
+    for sites in SITES:
+        samples = [_measure(calls, sites) for _ in range(COMPILATIONS)]
+        own = {
+            name: statistics.median(sample[name] - sample["empty handler"] for sample in samples)
+            for name in calls
+        }
+        for name in calls:
+            total = statistics.median(sample[name] for sample in samples)
+            ratio = f"{own[name] / own['C++ ffi.h']:.2f}" if own[name] else ""
+            lines.append(f"| {sites} | {name} | {total:.0f} | {own[name]:.0f} | {ratio} |")
     return "\n".join(lines) + "\n"
+
+
+def _measure(calls: dict[str, Call], sites: int) -> dict[str, float]:
+    """Compiles all and times them in turn; ns per call."""
+    x = jnp.arange(N, dtype=jnp.float32)
+    y = jnp.ones(N, jnp.float32)
+    chains = {name: _chain(call, sites) for name, call in calls.items()}
+    results = {name: np.asarray(chain(x, y)) for name, chain in chains.items()}
+    np.testing.assert_allclose(results["Rust, jax-callable"], results["C++ ffi.h"], rtol=1e-6)
+    least = dict.fromkeys(calls, float("inf"))
+    for _ in range(ROUNDS):
+        for name, chain in chains.items():
+            start = time.perf_counter()
+            chain(x, y).block_until_ready()
+            least[name] = min(least[name], (time.perf_counter() - start) / CALLS * 1e9)
+    return least
