@@ -36,7 +36,7 @@ pub(crate) enum Question {
     Binds(usize),
 }
 
-/// As XLA's own limit in JAX's array types.
+/// Limits of this crate; the runtime's tables have room for as many parameters.
 const MAX_RANK: usize = 8;
 const MAX_PARAMS: usize = 64;
 

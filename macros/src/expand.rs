@@ -31,6 +31,7 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
         let args = quote_spanned!(At::of(&param.ty).end=> (#call, const { #slot }));
         quote!(#take #args)
     });
+    let blanks = callable.params.iter().map(|_| quote!(_));
     let result = &callable.result;
     // `unsafe` is sound: the runtime calls `call` with what it checked against `CALLABLE`,
     // which describes these very types, and each parameter is taken once.
@@ -47,6 +48,9 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
                 unsafe fn call<'call>(
                     #call: &'call #private::Call<'call>,
                 ) -> ::core::result::Result<(), #krate::Error> {
+                    // Refuses what only `unsafe` may call: `#[target_feature]`, or a
+                    // function that another attribute makes `unsafe`.
+                    let _: fn(#(#blanks),*) -> _ = #ident;
                     <#result as #private::IntoResult>::into_result(unsafe {
                         #ident(#(#args),*)
                     })

@@ -42,7 +42,7 @@ pub(crate) fn infer(callable: &Callable, shapes: &dyn Shapes) -> Result<Vec<Vec<
     let outputs = callable.results().filter(|(_, param)| !param.in_out);
     outputs
         .map(|(_, param)| match param.dims {
-            Some(dims) => dims.iter().map(|dim| scope.eval(dim)).collect(),
+            Some(dims) => dims.iter().map(|dim| scope.size(param, dim)).collect(),
             None if callable.operands().next().is_some() => Ok(shapes.operand(0).to_vec()),
             None => Err(no_shape(param)),
         })
@@ -51,12 +51,7 @@ pub(crate) fn infer(callable: &Callable, shapes: &dyn Shapes) -> Result<Vec<Vec<
 
 /// An output without a rule of its own whose shape is not the first array's.
 #[cold]
-pub(crate) fn not_as_first(
-    param: &Param,
-    first: &Param,
-    expected: &[i64],
-    actual: &[i64],
-) -> Error {
+fn not_as_first(param: &Param, first: &Param, expected: &[i64], actual: &[i64]) -> Error {
     Error::invalid_argument(format!(
         "parameter `{}`: expected the shape {expected:?} of `{}`, the first array, got {actual:?}",
         param.name, first.name
@@ -161,6 +156,17 @@ impl Scope<'_> {
             }
             Dim::Scalar(param) => self.scalar(param),
             Dim::Op(op, a, b) => apply(op, self.eval(a)?, self.eval(b)?),
+        }
+    }
+
+    /// A dimension to be.
+    fn size(&self, param: &Param, dim: &Dim) -> Result<i64> {
+        match self.eval(dim)? {
+            size if size < 0 => Err(Error::invalid_argument(format!(
+                "parameter `{}`: its shape would have the negative dimension {size}",
+                param.name
+            ))),
+            size => Ok(size),
         }
     }
 

@@ -51,7 +51,10 @@ fn target(target: &Target) -> Value {
     let first = target.callables[0].0;
     let (krate, name) = (first.crate_name(), first.name);
     let mut map = contract(first);
-    let hash = fnv1a(&format!("{ABI_VERSION} {}", Value::Object(map.clone())));
+    let mut contract = Value::Object(map.clone());
+    // Another crate may have turned on `preserve_order` of `serde_json`.
+    contract.sort_all_objects();
+    let hash = fnv1a(&format!("{ABI_VERSION} {contract}"));
     map.insert("crate".into(), krate.into());
     map.insert("name".into(), name.into());
     let hash = (hash >> 32) as u32 ^ hash as u32;

@@ -60,12 +60,13 @@ impl Context {
     /// at least some ten microseconds.
     ///
     /// # Panics
-    /// If `grain` is 0, and if `work` panics (after all ranges are done or have panicked).
+    /// If `grain` is 0, and if `work` panics: with one of its panics, when no range is running
+    /// any more.
     pub fn parallel_for(&self, len: usize, grain: usize, work: impl Fn(Range<usize>) + Sync) {
         assert!(grain > 0, "parallel_for: the grain must be at least 1");
         self.call.pool().run(len.div_ceil(grain), &|piece| {
             let start = piece * grain;
-            work(start..len.min(start + grain));
+            work(start..len.min(start.saturating_add(grain)));
         });
     }
 

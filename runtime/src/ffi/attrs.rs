@@ -46,7 +46,10 @@ impl<'a> Attrs<'a> {
     #[inline]
     pub(crate) fn len(self) -> usize {
         let is_damaged = self.0.types.is_null() || self.0.attrs.is_null();
-        if is_damaged { 0 } else { self.0.size as usize }
+        if is_damaged {
+            return 0;
+        }
+        usize::try_from(self.0.size).unwrap_or(0)
     }
 
     /// The names in XLA's order.

@@ -5,7 +5,7 @@ use super::attrs::Attrs;
 use super::frame::Call;
 use super::plain::is_plain;
 use super::{state, sys};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::param::Definition;
 use crate::plan::Plan;
 use crate::signature::Callable;
@@ -97,13 +97,15 @@ unsafe fn report(
     callable: &Callable,
     failed: Option<Result<()>>,
 ) -> *mut sys::Error {
-    let error = match failed {
-        Some(Err(error)) => error,
-        _ => Error::internal("panicked, and so did the panic's own value"),
-    };
-    let message = format!("{}.{}: {error}", callable.crate_name(), callable.name);
+    // The error may hold any type of the author's, whose `Display` and `Drop` may panic.
+    let description = contain_panic(move || match failed {
+        Some(Err(error)) => (error.code(), error.to_string()),
+        _ => FromPanic::from_panic("the value of the panic panicked itself".into()),
+    });
+    let (code, text) = description.unwrap_or((Code::Internal, "panicked".into()));
+    let message = format!("{}.{}: {text}", callable.crate_name(), callable.name);
     // SAFETY: the caller's promise.
-    unsafe { create_error(table, error.code(), &message) }
+    unsafe { create_error(table, code, &message) }
 }
 
 fn do_instantiate(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
@@ -193,6 +195,12 @@ pub(super) trait FromPanic {
 impl FromPanic for Result<()> {
     fn from_panic(message: String) -> Self {
         Err(Error::internal(format!("panicked: {message}")))
+    }
+}
+
+impl FromPanic for (Code, String) {
+    fn from_panic(message: String) -> Self {
+        (Code::Internal, format!("panicked: {message}"))
     }
 }
 

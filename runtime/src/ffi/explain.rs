@@ -24,15 +24,15 @@ impl Call<'_> {
     }
 
     fn check_list(&self, what: &str, list: &sys::Buffers, params: &[u8]) -> Result<()> {
-        // SAFETY: the frame is XLA's.
-        let buffers = unsafe { buffers(list)? };
-        if buffers.len() != params.len() {
+        if (0..1 << 16).contains(&list.size) && list.size != params.len() as i64 {
             return Err(Error::invalid_argument(format!(
                 "expected {} {what}, got {}",
                 params.len(),
-                buffers.len()
+                list.size
             )));
         }
+        // SAFETY: the frame is XLA's.
+        let buffers = unsafe { buffers(list, params.len())? };
         params.iter().zip(buffers).try_for_each(|(&param, buffer)| {
             self.check_buffer(&self.callable.params[usize::from(param)], buffer)
         })
@@ -86,7 +86,13 @@ impl Call<'_> {
 
 /// # Safety
 /// `list` is a frame's list of arguments or results, as XLA's ABI has it.
-unsafe fn buffers(list: &sys::Buffers) -> Result<Vec<&sys::Buffer>> {
+unsafe fn buffers(list: &sys::Buffers, count: usize) -> Result<Vec<&sys::Buffer>> {
+    if list.size != count as i64 {
+        return Err(Error::invalid_argument(format!(
+            "the call frame is damaged: a list of {} buffers",
+            list.size
+        )));
+    }
     // SAFETY: the arrays have `size` entries each.
     let (types, pointers) = unsafe {
         (
@@ -101,7 +107,11 @@ unsafe fn buffers(list: &sys::Buffers) -> Result<Vec<&sys::Buffer>> {
             // SAFETY: an entry of this type is null or points to an `XLA_FFI_Buffer`.
             let buffer = unsafe { pointer.cast::<sys::Buffer>().as_ref() };
             buffer
-                .filter(|buffer| ty == sys::BUFFER && buffer.dims().len() as i64 == buffer.rank)
+                .filter(|buffer| {
+                    let has_rank = (0..1 << 16).contains(&buffer.rank);
+                    let has_dims = buffer.rank == 0 || !buffer.dims.is_null();
+                    ty == sys::BUFFER && has_rank && has_dims
+                })
                 .ok_or_else(|| {
                     Error::invalid_argument("the call frame is damaged: a buffer that is none")
                 })

@@ -73,7 +73,12 @@ impl<'a> Call<'a> {
             .ok_or_else(changed)?;
         if self.num_own_attrs > 0 || plan.has_kept {
             // SAFETY: this is the running call's context.
-            self.site = Some(unsafe { state::get(api, self.frame.ctx)? });
+            let site = unsafe { state::get(api, self.frame.ctx)? };
+            let num_own = usize::from(site.batch.rank() > 0) + usize::from(site.outputs_given);
+            if num_own != self.num_own_attrs {
+                return Err(changed());
+            }
+            self.site = Some(site);
         }
         let batch = self.site.map(|site| &site.batch);
         self.batch_rank = batch.map_or(0, Batch::rank);
@@ -102,7 +107,7 @@ impl<'a> Call<'a> {
         if self.batch_rank == 0 {
             return body(self);
         }
-        // The results have this many elements in memory, so that it cannot overflow.
+        // It cannot overflow: the results' sizes, checked, begin with this product.
         let total = self.sizes.iter().map(|&size| size as usize).product();
         for element in 0..total {
             self.element = element;
@@ -272,7 +277,7 @@ impl<'a> Call<'a> {
     #[inline]
     fn overlap(&self, ranges: &Ranges) -> Option<(usize, usize)> {
         let ranges = ranges.as_slice();
-        let (operands, results) = ranges.split_at_checked(self.plan.operands.as_slice().len())?;
+        let (operands, results) = ranges.split_at(self.plan.operands.as_slice().len());
         for (result, &own) in results.iter().enumerate() {
             let source = self.plan.in_outs[result].map(usize::from);
             for (operand, &other) in operands.iter().enumerate() {

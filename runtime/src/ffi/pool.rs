@@ -1,6 +1,7 @@
 //! Parallel work on XLA's thread pool.
 
 use super::api::Api;
+use super::entry::contain_panic;
 use super::sys;
 use std::any::Any;
 use std::ffi::c_void;
@@ -114,8 +115,8 @@ impl Job {
             progress.done += 1;
             match result {
                 Err(panic) if progress.panic.is_none() => progress.panic = Some(panic),
-                // Its drop could panic, and unwind out of here while pieces are running.
-                Err(panic) => std::mem::forget(panic),
+                // Its drop could panic, and must not unwind while pieces are running.
+                Err(panic) => _ = contain_panic(move || drop(panic)),
                 Ok(()) => {}
             }
             if progress.done == self.total {
@@ -132,5 +133,5 @@ impl Job {
 unsafe extern "C" fn help(data: *mut c_void) {
     // SAFETY: `data` is the reference that `Pool::run` made for this task.
     let job = unsafe { Arc::from_raw(data.cast::<Job>().cast_const()) };
-    super::entry::contain_panic(|| job.work_off());
+    contain_panic(|| job.work_off());
 }

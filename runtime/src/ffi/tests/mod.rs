@@ -2,7 +2,9 @@
 
 mod alloc;
 mod hostile;
+mod panics;
 mod pool;
+mod random;
 mod versions;
 
 use super::host::{self, Context, Failure};
