@@ -105,7 +105,7 @@ def test_errors_of_other_types_with_their_sources(ops):
         ("str", "panicked: plain words"),
         ("string", 'panicked: the way is "string"'),
         ("value", "panicked: with a value that is not text"),
-        ("explosive", "panicked, and so did"),
+        ("explosive", "panicked: the value of the panic panicked itself"),
         ("index", "panicked: index out of bounds: the len is 3 but the index is 3"),
         ("unwrap", "panicked: called `Result::unwrap()` on an `Err` value: ParseFloatError"),
         ("task", "panicked: in piece 40"),
