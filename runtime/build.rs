@@ -7,7 +7,10 @@ use std::env::var_os;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let cuda = [("cuda", "CARGO_FEATURE_CUDA"), ("cuda-13000", "CARGO_FEATURE_CUDA_13000")];
+    let cuda = [
+        ("cuda", "CARGO_FEATURE_CUDA"),
+        ("cuda-13000", "CARGO_FEATURE_CUDA_13000"),
+    ];
     let on: Vec<_> = cuda
         .iter()
         .filter(|(_, variable)| var_os(variable).is_some())
