@@ -56,3 +56,8 @@ extern "C" __global__ void copy(unsigned n, const unsigned char* x, unsigned cha
     unsigned i = INDEX;
     if (i < n) y[i] = x[i];
 }
+
+// Writes where nothing is.
+extern "C" __global__ void fault(unsigned long long address) {
+    *reinterpret_cast<volatile int*>(address) = 1;
+}

@@ -32,6 +32,7 @@ cuda::module! {
     );
     fn cross(n: u32, a: *const [f32; 3], b: *const [f32; 3], c: *mut [f32; 3]);
     fn copy(n: u32, x: *const u8, y: *mut u8);
+    fn fault(address: u64);
 }
 
 cuda::module! {
