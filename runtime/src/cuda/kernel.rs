@@ -141,6 +141,7 @@ macro_rules! __cuda_module {
             );
             $crate::__private::inventory::submit! { $crate::__private::ModuleRegistration(&MODULE) }
 
+            #[allow(dead_code)]
             enum Index { $($kernel),* }
 
             $(

@@ -88,13 +88,13 @@ fn double_with_threads(
 
 /// Launches a kernel that writes to address 8: the process's CUDA is of no use after it.
 #[jax_callable(graph_mode = None)]
-fn faults(
-    cx: &cuda::Context,
-    x: cuda::Array<f32, 1>,
-    y: cuda::ArrayMut<f32, 1>,
-) -> Result<()> {
+fn faults(cx: &cuda::Context, x: cuda::Array<f32, 1>, y: cuda::ArrayMut<f32, 1>) -> Result<()> {
     let _ = (x, y);
-    let config = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (1, 1, 1), shared_mem_bytes: 0 };
+    let config = LaunchConfig {
+        grid_dim: (1, 1, 1),
+        block_dim: (1, 1, 1),
+        shared_mem_bytes: 0,
+    };
     // SAFETY: none: this is for a process of its own, which tests what becomes of it.
     unsafe { kernels::fault.launch(cx, config, 8) }
 }

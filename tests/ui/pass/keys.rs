@@ -2,6 +2,18 @@
 #![deny(warnings)]
 use jax_callable::prelude::*;
 
+cuda::module! {
+    mod kernels = ptx("");
+}
+
+mod more {
+    use jax_callable::cuda;
+
+    cuda::module! {
+        pub mod kernels = ptx("");
+    }
+}
+
 /// Named by a string.
 #[jax_callable(name = "renamed", num_outputs = 1, in_out = "y")]
 fn string(_x: cpu::Array<f32, 1>, y: cpu::ArrayMut<f32, 1>) {
