@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -68,6 +69,10 @@ def encode(target: str, param: Param, value: Any) -> Attribute:
         ValueError: `[T; K]` got another number of values, or a string is not valid Unicode.
         OverflowError: The value is out of the range of the Rust type.
     """
+    if param.length is None:
+        word = _plain(param.dtype, value)
+        if word is not None:
+            return word
     place = f"{target}: parameter `{param.name}`"
     if param.dtype == "str":
         return _string(place, value)
@@ -83,6 +88,22 @@ def encode(target: str, param: Param, value: Any) -> Attribute:
     if dtype == np.uint8:
         return ArrayAttribute("uint8", elements.tobytes())
     return ArrayAttribute("int64", _words(elements).tobytes())
+
+
+def _plain(dtype: str, value: Any) -> int | None:
+    """Most calls' scalars without NumPy, which takes longer; None for all others."""
+    if type(value) is float:
+        try:
+            if dtype == "float32":
+                return int.from_bytes(struct.pack("<f", value), "little")
+            if dtype == "float64":
+                return int.from_bytes(struct.pack("<d", value), "little", signed=True)
+        except OverflowError:
+            return None
+    if type(value) is int and dtype in ("int32", "int64"):
+        bound = 2**31 if dtype == "int32" else 2**63
+        return value if -bound <= value < bound else None
+    return None
 
 
 def integer_value(param: Param, attribute: Attribute) -> int | None:
@@ -179,7 +200,7 @@ def _float(place: str, dtype: np.dtype[Any], value: Any) -> npt.NDArray[Any]:
     if isinstance(value, _CHARACTERS) or not hasattr(value, "__float__"):
         raise _wrong_type(place, dtype, describe(value))
     number = _convert(float, place, dtype, value)
-    with np.errstate(over="ignore", under="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         rounded = np.array(number).astype(dtype)
     if math.isfinite(number) and not np.isfinite(rounded):
         raise OverflowError(

@@ -20,7 +20,7 @@ pub trait FfiArg<'a>: Sized {
     /// The parameter's value in a call.
     ///
     /// # Safety
-    /// The parameter at `slot` (see [`slot`](crate::signature::slot)) of the call's
+    /// The parameter at `slot` (see [`slot`](crate::plan::slot)) of the call's
     /// callable has this type, and is taken at most once for each time that the body
     /// runs; the value is gone before the body runs again.
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self;

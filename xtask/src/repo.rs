@@ -8,7 +8,13 @@ use std::process::Command;
 use crate::cmd::{self, Result};
 
 /// The crates whose cdylibs the Python tests load.
-pub(crate) const LIBRARIES: [&str; 2] = ["fixture", "quickstart"];
+pub(crate) const LIBRARIES: [&str; 5] = [
+    "fixture",
+    "fixture_duplicate",
+    "fixture_empty",
+    "fixture_impostor",
+    "quickstart",
+];
 
 pub(crate) struct Repo {
     pub(crate) root: PathBuf,

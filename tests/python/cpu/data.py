@@ -34,7 +34,7 @@ def bits(array):
 def special(name):
     """The values of a type that are most easily damaged on their way."""
     dtype = DTYPES[name]
-    if dtype == bool:
+    if dtype.kind == "b":
         return np.array([True, False, False, True])
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)

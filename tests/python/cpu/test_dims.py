@@ -39,13 +39,18 @@ def test_operators(ops, n, m, k):
         "c": (n % k, -(-n // k)),
         "d": (min(n, k), max(m, k)),
         "e": (m, k),
-        # Of negative numbers: both round down.
-        "f": ((n - 2 * m) // k + 10, (m - n) % k, -(-(m - n) // k) + 10),
     }
     for output, shape in zip(outputs, expected.values(), strict=True):
         assert output.shape == shape
         # The body ran, on the shape that the handler checked.
         assert set(np.unique(output)) <= {np.prod(shape, dtype=int)}
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7])
+def test_division_of_negative_numbers_rounds_down(ops, k):
+    for n, m in ((5, 3), (4, 1), (3, 3), (6, 4), (2, 6)):
+        shape = (n - 2 * m) // k + 10, (m - n) % k, -(-(m - n) // k) + 10
+        assert bits(ops.below_zero(k, zeros(n, m))) == bits(np.full(shape, k, np.int32))
 
 
 @pytest.mark.parametrize(

@@ -96,9 +96,6 @@ def test_symbolic_rules(ops):
         expected = ops.operators(2, np.ones((n, m), np.float32))
         for result, want in zip(results, expected, strict=True):
             np.testing.assert_array_equal(result, want)
-    # n - 2 has no size here; the handler or JAX itself says so.
-    with pytest.raises(Exception, match=r"n - 2|negative|shape"):
-        exported.call(np.ones((1, 3), np.float32))
 
 
 def test_symbols_that_must_be_equal(ops):

@@ -50,9 +50,7 @@ def bits(value, dtype):
 
 
 def test_a_right_program_is_served(raw):
-    (result,) = raw(
-        "saxpy", [like(3)], X, X, aliases={1: 0}, a=bits(2, np.float32)
-    )
+    (result,) = raw("saxpy", [like(3)], X, X, aliases={1: 0}, a=bits(2, np.float32))
     np.testing.assert_array_equal(result, 3 * X)
     # Without the alias: the handler copies the in-out itself.
     (result,) = raw("saxpy", [like(3)], X, X, a=bits(2, np.float32))
@@ -66,7 +64,9 @@ def test_element_types(refused, dtype):
     wrong = X.astype(dtype)
     name = np.dtype(dtype).name
     refused("softmax", like(3), wrong, words=["`x`", "expected float32[?]", f"got {name}[3]"])
-    refused("softmax", like(3, dtype=dtype), X, words=["`out`", "expected float32[?]", f"got {name}"])
+    refused(
+        "softmax", like(3, dtype=dtype), X, words=["`out`", "expected float32[?]", f"got {name}"]
+    )
 
 
 @pytest.mark.parametrize("dtype", [jnp.float8_e4m3fn, jnp.int4])
@@ -110,7 +110,9 @@ def test_dimensions_of_operands(refused):
     refused("matmul", like(2, 2), a, b, words=["`k`"], **{"jc.output_dims": "call"})
     rows = np.ones((2, 5), np.float32)
     refused("constrained", like(2), np.ones(4, np.float32), rows, words=["`rows`", "4", "5"])
-    refused("constrained", like(2), np.ones(5, np.float32), rows[:, :4], words=["`pairs`", "4", "5"])
+    refused(
+        "constrained", like(2), np.ones(5, np.float32), rows[:, :4], words=["`pairs`", "4", "5"]
+    )
 
 
 def test_in_outs(refused):
@@ -122,11 +124,20 @@ def test_in_outs(refused):
 def test_missing_attributes(refused):
     refused("saxpy", like(3), X, X, words=["`a`", "missing"])
     refused("echo_text", like(1, dtype=np.uint8), words=["`text`", "missing"], count=np.int64(1))
+    # As many as there should be, but others.
+    for name in ("A", "b", "jc", "jc.a", "é"):
+        refused("saxpy", like(3), X, X, words=["`a`", "missing"], **{name: bits(2, np.float32)})
+    for names in (("grain", "lem"), ("grain", "a"), ("a", "b"), ("len", "grains")):
+        wrong = "len" if "len" not in names else "grain"
+        values = dict.fromkeys(names, np.int64(1))
+        refused("visits", like(2, dtype=np.uint32), words=[f"`{wrong}`", "missing"], **values)
 
 
 def test_extra_attributes(refused):
     refused("softmax", like(3), X, words=["`extra`"], extra=np.int64(1))
-    refused("saxpy", like(3), X, X, words=["`b`"], a=bits(1, np.float32), b=np.int64(1))
+    for name in ("A", "b", "jc.other", "a.b"):
+        extra = {name: np.int64(1)}
+        refused("saxpy", like(3), X, X, words=[f"`{name}`"], a=bits(1, np.float32), **extra)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +228,7 @@ def test_other_types_of_batch(refused, value):
 
 def test_rules_that_a_scalar_breaks(refused):
     matrix = np.ones((2, 3), np.float32)
-    results = [like(1, 1, dtype=np.int32)] * 5 + [like(1, 1, 1, dtype=np.int32)]
+    results = [like(1, 1, dtype=np.int32)] * 5
     refused("operators", results, matrix, words=["`a`", "axis 0", "2", "got 1"], k=np.int64(0))
     results[0] = like(2, 2, dtype=np.int32)
     refused("operators", results, matrix, words=["`b`", "axis 0", "6", "got 1"], k=np.int64(0))

@@ -150,7 +150,9 @@ def test_carry_of_a_tuple(ops):
 
 def test_carry_of_while_and_fori_loops(ops):
     x = jnp.array([1.0, 2.0])
-    doubled = jax.jit(lambda x: jax.lax.while_loop(lambda x: x[0] < 50, lambda x: ops.add_to(x, x), x))
+    doubled = jax.jit(
+        lambda x: jax.lax.while_loop(lambda x: x[0] < 50, lambda x: ops.add_to(x, x), x)
+    )
     np.testing.assert_array_equal(doubled(x), [64, 128])
     counted = jax.jit(lambda n: jax.lax.fori_loop(0, 7, lambda _, n: ops.increment(n), n))
     assert int(counted(np.int32(3))) == 10

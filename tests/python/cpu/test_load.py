@@ -155,7 +155,10 @@ def test_another_abi_version(sibling, monkeypatch, abi, remedy):
         ("", "the manifest of this library is damaged"),
         ("[]", "the manifest of this library is damaged"),
         ('{"abi": 1}', "damaged (missing key 'errors')"),
-        ('{"abi": 1, "version": "0.1.0", "errors": ["`a.f` is bad"], "targets": []}', "`a.f` is bad"),
+        (
+            '{"abi": 1, "version": "0.1.0", "errors": ["`a.f` is bad"], "targets": []}',
+            "`a.f` is bad",
+        ),
     ],
 )
 def test_a_damaged_manifest(sibling, monkeypatch, manifest, text):

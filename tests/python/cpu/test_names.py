@@ -1,8 +1,10 @@
 """How targets are found and described: names, crates, signatures, documentation."""
 
+import functools
 import inspect
 import pickle
 
+import jax
 import numpy as np
 import pytest
 
@@ -49,6 +51,13 @@ def test_awkward_parameter_names(ops):
     np.testing.assert_array_equal(match, -28 - 111 * x)
     by_position = ops.awkward(*scalars.values(), *arrays.values())
     np.testing.assert_array_equal(by_position, (match, result))
+    # Our own attributes come between theirs.
+    by_name = functools.partial(ops.awkward, **scalars)
+    for options in ({}, {"output_dims": 3}):
+        batched = jax.vmap(functools.partial(by_name, **options))
+        results = batched(**{name: array[None] for name, array in arrays.items()})
+        np.testing.assert_array_equal([each[0] for each in results], (match, result))
+        np.testing.assert_array_equal(by_name(**arrays, **options), (match, result))
     assert list(ops.awkward.signature.parameters)[:-2] == [*scalars, *arrays]
 
 
@@ -96,3 +105,20 @@ def test_pickles(ops):
     assert pickle.loads(pickle.dumps(ops)) is ops
     assert pickle.loads(pickle.dumps(ops.saxpy)) is ops.saxpy
     assert pickle.loads(pickle.dumps(ops.fixture_dep.scale)) is ops.fixture_dep.scale
+
+
+def test_keys_are_carried(ops):
+    target = ops.keyed.target
+    assert target.batch_dims == ("n",)
+    assert target.vjp == ("fixture", "documented")
+    (handler,) = target.handlers
+    assert handler.options["graph_mode"] == "Jax"
+    assert handler.options["graph_cache_max"] == 8
+    assert handler.options["preload"] == "AllDevices"
+    (plain,) = ops.documented.target.handlers
+    assert ops.documented.target.vjp is None
+    assert plain.options["graph_cache_max"] is None
+    assert plain.options["preload"] == "CurrentDevice"
+    # And the function is right, batched too.
+    points = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+    np.testing.assert_array_equal(jax.vmap(ops.keyed)(points), points)

@@ -73,9 +73,8 @@ def test_arrays_arrive_row_major(ops):
 def test_packed(ops, name, packed, x64):
     dtype = DTYPES[name.rsplit("_", 1)[1]]
     for length in (5, 1, 0):
-        x = (numbers(length, *packed) % 2 if dtype == bool else numbers(length, *packed)).astype(
-            dtype
-        )
+        x = numbers(length, *packed)
+        x = (x % 2 if dtype.kind == "b" else x).astype(dtype)
         assert bits(jax.jit(getattr(ops, name))(x)) == bits(x[::-1].copy())
 
 

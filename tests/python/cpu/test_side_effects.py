@@ -77,9 +77,7 @@ def test_unused_in_control_flow(ops, added):
     looped = jax.jit(lambda x: jax.lax.fori_loop(0, 6, lambda i, c: body(c, x)[0], 0))
     assert added(looped, x) == [0, 6]
 
-    conditional = jax.jit(
-        lambda flag, x: jax.lax.cond(flag, lambda: body(0, x)[0], lambda: 0)
-    )
+    conditional = jax.jit(lambda flag, x: jax.lax.cond(flag, lambda: body(0, x)[0], lambda: 0))
     assert added(conditional, True, x) == [0, 1]
     assert added(conditional, False, x) == [0, 0]
 
@@ -109,6 +107,19 @@ def test_beside_a_derivative(ops, added):
         return (x**2).sum()
 
     assert added(jax.jit(jax.grad(loss)), x) == [0, 1]
+
+
+def test_inside_a_checkpoint(ops, added):
+    @jax.checkpoint
+    def loss(x):
+        ops.count_effectful(jax.lax.stop_gradient(x))
+        return (jnp.sin(x) ** 2).sum()
+
+    def steps(x):
+        return jax.lax.scan(lambda c, _: (c + loss(c), None), x, None, 3)[0].sum()
+
+    assert added(jax.jit(jax.grad(loss)), x) == [0, 1]
+    assert added(jax.jit(jax.grad(steps)), x) == [0, 3]
 
 
 def test_inside_a_custom_derivative(ops, added):

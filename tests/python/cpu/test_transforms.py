@@ -71,7 +71,7 @@ def test_ahead_of_time(ops):
     lowered = jax.jit(ops.saxpy, static_argnums=0).lower(
         2.0, *[jax.ShapeDtypeStruct((4,), np.float32)] * 2
     )
-    assert f'@{ops.saxpy.target.target}' in lowered.as_text()
+    assert f"@{ops.saxpy.target.target}" in lowered.as_text()
     compiled = lowered.compile()
     np.testing.assert_array_equal(compiled(numbers(4), np.ones(4, np.float32)), 2 * numbers(4) + 1)
 
@@ -147,9 +147,9 @@ def test_in_a_checkpoint(ops):
         lambda f, x: jax.jacfwd(f)(x),
         lambda f, x: jax.jacrev(f)(x),
         lambda f, x: jax.grad(lambda x: jax.vmap(f)(x[None]).sum())(x),
-        lambda f, x: jax.grad(lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, None, 2)[0].sum())(
-            x
-        ),
+        lambda f, x: jax.grad(
+            lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, None, 2)[0].sum()
+        )(x),
     ],
     ids=["grad", "jit", "jvp", "jacfwd", "jacrev", "vmap", "scan"],
 )

@@ -50,9 +50,7 @@ def test_ambiguous_name():
 
 
 def test_near_miss():
-    with pytest.raises(
-        AttributeError, match=r"libdemo\.so: no target 'matmull'; did you mean"
-    ):
+    with pytest.raises(AttributeError, match=r"libdemo\.so: no target 'matmull'; did you mean"):
         _ = ops.matmull
     with pytest.raises(AttributeError, match=r"crate a: no target 'saxp'; did you mean 'saxpy'"):
         _ = ops.a.saxp
