@@ -6,10 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::cmd::{self, Result};
-use crate::repo::Repo;
-
-/// The crate whose cdylib the tests on a GPU load.
-const LIBRARY: &str = "fixture_cuda";
+use crate::repo::{CUDA_LIBRARY, Repo};
 
 /// What the bundle may weigh, to be carried over slow connections.
 const LIMIT: u64 = 60 << 20;
@@ -18,12 +15,12 @@ const RUN: &str = include_str!("gpu_bundle_run.sh");
 
 /// Builds the library and lays out the bundle anew.
 pub(crate) fn gpu_bundle(repo: &Repo) -> Result {
-    cmd::run(repo.cargo("build --profile bundle -p").arg(LIBRARY))?;
+    cmd::run(repo.cargo("build --profile bundle -p").arg(CUDA_LIBRARY))?;
     let bundle = repo.target.join("gpu-bundle");
     if bundle.exists() {
         fs::remove_dir_all(&bundle)?;
     }
-    let library = repo.library(LIBRARY);
+    let library = repo.library(CUDA_LIBRARY);
     let name = library.file_name().ok_or("a library has a name")?;
     fs::create_dir_all(bundle.join("lib"))?;
     fs::copy(

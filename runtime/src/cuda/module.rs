@@ -8,7 +8,7 @@ use crate::error::{Code, Error, Result};
 use crate::registry::ModuleRegistration;
 use crate::signature::Callable;
 use cudarc::driver::sys::{self, CUjit_option, CUresult};
-use cudarc::driver::{CudaFunction, CudaModule, LaunchConfig, result};
+use cudarc::driver::{CudaFunction, CudaModule, DriverError, LaunchConfig, result};
 use cudarc::nvrtc::Ptx;
 use std::ffi::{CString, c_void};
 use std::ptr;
@@ -236,6 +236,8 @@ impl Kernel {
         if let Some(sizes) = param_sizes(&function) {
             self.check_params(&sizes)?;
         }
+        load_now(&function)
+            .map_err(|error| failed(format_args!("the kernel `{}`", self.name), error))?;
         Ok(function)
     }
 
@@ -252,6 +254,16 @@ impl Kernel {
             ),
         ))
     }
+}
+
+/// Loads a function's code, which the driver may otherwise put off to the first launch: that
+/// may be in a capture. Drivers before CUDA 12.4 have no such call.
+fn load_now(function: &CudaFunction) -> std::result::Result<(), DriverError> {
+    if !driver::has(b"cuFuncLoad\0") {
+        return Ok(());
+    }
+    // SAFETY: the function is of a loaded module.
+    unsafe { sys::cuFuncLoad(function.cu_function()) }.result()
 }
 
 /// The sizes of a function's parameters, if the driver can tell.

@@ -31,7 +31,7 @@ fn typed(
 #[jax_callable(in_out = y, modules = kernels)]
 fn untyped(cx: &cuda::Context, x: Vector, a: f32, mut y: cuda::ArrayMut<f32, 1>) -> Result<()> {
     let mut launch = cx.launch_builder(kernels::none.function(cx)?);
-    launch.arg(&a).arg(&x).arg(&mut y).arg(&y);
+    launch.arg(&a).arg(&x).arg(&mut y);
     cx.stream().memcpy_dtod(&x, &mut y)?;
     Ok(())
 }

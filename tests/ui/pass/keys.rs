@@ -6,7 +6,7 @@ cuda::module! {
     mod kernels = ptx("");
 }
 
-mod more {
+mod inner {
     use jax_callable::cuda;
 
     cuda::module! {
@@ -56,7 +56,7 @@ fn more(#[dims(n)] x: cpu::Array<f32, 1>, #[dims(n)] y: cpu::ArrayMut<f32, 1>) {
     has_side_effect = false,
     graph_cache_max = "unlimited",
     preload = Preload::None,
-    modules(kernels, more::kernels),
+    modules(kernels, inner::kernels),
     state = Plan::new(k, 4),
     batch_dims = n,
 )]
