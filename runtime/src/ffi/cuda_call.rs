@@ -23,12 +23,10 @@ pub(super) fn check_mode(callable: &Callable) -> Result<()> {
 /// Makes the device ready for EXECUTE, which may be captured.
 ///
 /// # Safety
-/// `frame` is the frame of a running INITIALIZE call.
-pub(super) unsafe fn initialize(
-    api: Api<'_>,
-    frame: &sys::CallFrame,
-    callable: &'static Callable,
-) -> Result<()> {
+/// `frame` is the frame of a running INITIALIZE call, with an API table.
+pub(super) unsafe fn initialize(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let api = unsafe { Api::new(frame.api)? };
     // SAFETY: this is the running call's context.
     let (site, ordinal) = unsafe { (state::get(api, frame.ctx)?, api.device_ordinal(frame.ctx)?) };
     if usize::try_from(ordinal).is_ok_and(|ordinal| site.ready.is_on(ordinal)) {
@@ -43,13 +41,14 @@ pub(super) unsafe fn initialize(
 /// Calls `run` with the place of a call.
 ///
 /// # Safety
-/// `frame` is the frame of a running EXECUTE call.
+/// `frame` is the frame of a running EXECUTE call, with an API table.
 #[inline]
 pub(super) unsafe fn execute(
-    api: Api<'_>,
     frame: &sys::CallFrame,
     run: impl FnOnce(Place<'_>) -> Result<()>,
 ) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let api = unsafe { Api::new(frame.api)? };
     // SAFETY: this is the running call's context.
     let (ordinal, stream) = unsafe { (api.device_ordinal(frame.ctx)?, api.stream(frame.ctx)?) };
     let device = Device::current(ordinal)?;

@@ -53,7 +53,7 @@ unsafe fn handle(
     frame: *mut sys::CallFrame,
     stage: i32,
     callable: &'static Callable,
-    work: impl FnOnce(Api<'_>, &sys::CallFrame, &'static Callable) -> Result<()>,
+    work: impl FnOnce(&sys::CallFrame, &'static Callable) -> Result<()>,
 ) -> *mut sys::Error {
     if frame.is_null() {
         fatal("XLA called a handler without a frame");
@@ -72,28 +72,46 @@ unsafe fn handle(
     }
     let result = contain_panic(|| {
         if size < sys::CALL_FRAME_SIZE {
-            return Err(Error::failed_precondition(format!(
-                "XLA's call frame has {size} bytes, at least {} are needed: update JAX and jaxlib",
-                sys::CALL_FRAME_SIZE
-            )));
+            return Err(frame_too_small(size));
         }
         // SAFETY: the frame has all fields that this struct has, and nobody writes to them.
         let frame = unsafe { &*frame };
-        // SAFETY: not null, and XLA's table lives for ever.
-        let api = unsafe { Api::new(table)? };
         if frame.stage != stage {
             // A stage that this handler was not registered for does nothing here.
             return Ok(());
         }
-        work(api, frame, callable)
+        work(frame, callable)
     });
-    let error = match result {
-        Some(Ok(())) => return ptr::null_mut(),
+    match result {
+        Some(Ok(())) => ptr::null_mut(),
+        // SAFETY: the table is not null.
+        failed => unsafe { report(table, callable, failed) },
+    }
+}
+
+#[cold]
+fn frame_too_small(size: usize) -> Error {
+    Error::failed_precondition(format!(
+        "XLA's call frame has {size} bytes, at least {} are needed: update JAX and jaxlib",
+        sys::CALL_FRAME_SIZE
+    ))
+}
+
+/// # Safety
+/// As for `create_error`.
+#[cold]
+#[inline(never)]
+unsafe fn report(
+    table: *const sys::Api,
+    callable: &Callable,
+    failed: Option<Result<()>>,
+) -> *mut sys::Error {
+    let error = match failed {
         Some(Err(error)) => error,
-        None => Error::internal("panicked, and so did the panic's own value"),
+        _ => Error::internal("panicked, and so did the panic's own value"),
     };
     let message = format!("{}.{}: {error}", callable.crate_name(), callable.name);
-    // SAFETY: the table is not null.
+    // SAFETY: the caller's promise.
     unsafe { create_error(table, error.code(), &message) }
 }
 
@@ -105,11 +123,13 @@ fn traits(callable: &Callable) -> u32 {
     }
 }
 
-fn do_instantiate(api: Api<'_>, frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
+fn do_instantiate(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
     #[cfg(feature = "_cuda")]
     if callable.platform() == Platform::Cuda {
         super::cuda_call::check_mode(callable)?;
     }
+    // SAFETY: `handle` checked that there is a table.
+    let api = unsafe { Api::new(frame.api)? };
     // SAFETY: the frame is XLA's, alive and unchanged during the call.
     let attrs = unsafe { Attrs::new(&frame.attrs) };
     let site = state::CallSite::decode(callable, attrs)?;
@@ -121,54 +141,47 @@ fn do_instantiate(api: Api<'_>, frame: &sys::CallFrame, callable: &'static Calla
     not(feature = "_cuda"),
     expect(unused_variables, reason = "only devices are")
 )]
-fn do_initialize(api: Api<'_>, frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
+fn do_initialize(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
     #[cfg(feature = "_cuda")]
-    // SAFETY: this is the running INITIALIZE call's frame.
+    // SAFETY: this is the running INITIALIZE call's frame, which has a table.
     unsafe {
-        super::cuda_call::initialize(api, frame, callable)?;
+        super::cuda_call::initialize(frame, callable)?;
     }
     Ok(())
 }
 
 #[inline]
-fn do_execute<D: Definition>(
-    api: Api<'_>,
-    frame: &sys::CallFrame,
-    callable: &'static Callable,
-) -> Result<()> {
+fn do_execute<D: Definition>(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
     #[cfg(feature = "_cuda")]
     if const { matches!(D::CALLABLE.platform(), Platform::Cuda) } {
-        // SAFETY: this is the running EXECUTE call's frame.
+        // SAFETY: this is the running EXECUTE call's frame, which has a table.
         return unsafe {
-            super::cuda_call::execute(api, frame, |place| {
-                execute_at::<D>(api, frame, callable, place)
-            })
+            super::cuda_call::execute(frame, |place| execute_at::<D>(frame, callable, place))
         };
     }
-    execute_at::<D>(api, frame, callable, Place::HOST)
+    execute_at::<D>(frame, callable, Place::HOST)
 }
 
 #[inline]
 fn execute_at<'a, D: Definition>(
-    api: Api<'a>,
     frame: &'a sys::CallFrame,
     callable: &'static Callable,
     place: Place<'a>,
 ) -> Result<()> {
     // SAFETY: this is the frame of the running EXECUTE call of `D`, whose plan this is, and
     // the place is that of its platform.
-    let mut call = unsafe { Call::new(callable, D::PLAN, api, frame, place) };
+    let mut call = unsafe { Call::new(callable, D::PLAN, frame, place) };
     // SAFETY: as above.
     if unsafe { is_plain(D::CALLABLE, D::PLAN, frame) } {
         // SAFETY: the call fits `D::CALLABLE`, which describes this body.
         return unsafe { D::call(&call) };
     }
-    check_and_run(&mut call, api, D::call)
+    check_and_run(&mut call, D::call)
 }
 
 #[inline(never)]
-fn check_and_run<'a>(call: &mut Call<'a>, api: Api<'a>, body: Body) -> Result<()> {
-    call.check(api)?;
+fn check_and_run(call: &mut Call<'_>, body: Body) -> Result<()> {
+    call.check()?;
     // SAFETY: the call was checked against the callable whose body this is, and `run` calls
     // it again only after it has returned.
     call.run(|call| unsafe { body(call) })

@@ -40,13 +40,13 @@ impl<'a> Call<'a> {
     /// A call that is still to be checked.
     ///
     /// # Safety
-    /// `frame` is the frame of a running EXECUTE call with the API table `api`, of the
-    /// callable that `plan` is of, with its buffers at `place`. Nothing but [`Call::check`] is done before that succeeds.
+    /// `frame` is the frame of a running EXECUTE call, with an API table, of the callable
+    /// that `plan` is of, with its buffers at `place`. Nothing but [`Call::check`] is done
+    /// before that succeeds.
     #[inline]
     pub(super) unsafe fn new(
         callable: &'static Callable,
         plan: &'static Plan,
-        api: Api<'a>,
         frame: &'a sys::CallFrame,
         place: Place<'a>,
     ) -> Call<'a> {
@@ -57,7 +57,7 @@ impl<'a> Call<'a> {
             site: None,
             num_own_attrs: 0,
             // SAFETY: the context is used during this call only.
-            context: Context::new(unsafe { HostCall::new(api, frame.ctx) }),
+            context: Context::new(unsafe { HostCall::new(frame.api, frame.ctx) }),
             place,
             batch_rank: 0,
             sizes: &[],
@@ -67,8 +67,10 @@ impl<'a> Call<'a> {
 
     /// Checks any frame and, where XLA did not alias an in-out, copies it to its result.
     #[inline]
-    pub(super) fn check(&mut self, api: Api<'a>) -> Result<()> {
+    pub(super) fn check(&mut self) -> Result<()> {
         let plan = self.plan;
+        // SAFETY: `new`'s promise.
+        let api = unsafe { Api::new(self.frame.api)? };
         let num_attrs = self.attrs().len();
         self.num_own_attrs = num_attrs
             .checked_sub(plan.num_statics)

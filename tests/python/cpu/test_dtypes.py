@@ -36,8 +36,10 @@ def test_arithmetic(ops, name):
     with np.errstate(over="ignore"):
         expected = (values + values).astype(values.dtype)
     result = np.asarray(getattr(ops, f"twice_{name}")(values))
-    np.testing.assert_array_equal(result, expected)
     assert result.dtype == values.dtype
+    if name == "bfloat16":  # older NumPy finds no NaN in it
+        result, expected = result.astype(np.float32), expected.astype(np.float32)
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_booleans(ops):

@@ -1,6 +1,5 @@
 //! Parallel work, on pools that help, that are busy, and that refuse.
 
-use super::super::api::Api;
 use super::super::host::Schedule;
 use super::super::host_call::HostCall;
 use super::*;
@@ -10,16 +9,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn with_pool(num_threads: i64, schedule: Schedule, work: impl FnOnce(&cpu::Context)) {
-    let mut host = Context::new();
-    host.num_threads = num_threads;
-    host.schedule = schedule;
-    host.device_ordinal = 3;
-    // SAFETY: the table is a static.
-    let api = unsafe { Api::new(host::table(3)) }.unwrap();
-    // SAFETY: the context lives until the end of this function.
-    let call = cpu::Context::new(unsafe { HostCall::new(api, host.as_ptr()) });
+    let mut context = Context::new();
+    context.num_threads = num_threads;
+    context.schedule = schedule;
+    context.device_ordinal = 3;
+    let table = host::table(3);
+    // SAFETY: the table is a static, and the context lives until the end of this function.
+    let call = cpu::Context::new(unsafe { HostCall::new(table, context.as_ptr()) });
     work(&call);
-    host.finish_tasks();
+    context.finish_tasks();
 }
 
 const POOLS: [(i64, Schedule); 6] = [
