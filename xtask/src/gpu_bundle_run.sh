@@ -14,7 +14,9 @@ flags=${XLA_FLAGS:-}
 failed=0
 "$python" -m jax_callable doctor "$JAX_CALLABLE_FIXTURE_CUDA" || failed=1
 for more in "" --xla_gpu_graph_min_graph_size=1; do
-    echo "== XLA_FLAGS=\"$flags $more\""
-    XLA_FLAGS="$flags $more" "$python" -m pytest -p no:cacheprovider "$here/tests" "$@" || failed=1
+    # XLA takes a blank for the name of a file.
+    set_flags=$flags${flags:+${more:+ }}$more
+    echo "== XLA_FLAGS=\"$set_flags\""
+    XLA_FLAGS=$set_flags "$python" -m pytest -p no:cacheprovider "$here/tests" "$@" || failed=1
 done
 exit $failed
