@@ -18,7 +18,9 @@ def test_it_is_listed(cuda_ops):
     targets = {target.name: target for target in jax_callable.targets(cuda_ops)}
     assert targets["saxpy"].platforms == ("cpu", "CUDA")
     assert targets["sum"].platforms == ("CUDA",)
-    modes = {handler.platform: handler.options["graph_mode"] for handler in targets["saxpy"].handlers}
+    modes = {
+        handler.platform: handler.options["graph_mode"] for handler in targets["saxpy"].handlers
+    }
     assert modes["CUDA"] == "Jax"
     assert targets["saxpy_uncaptured"].handlers[0].options["graph_mode"] == "None"
     assert targets["use_bad_ptx"].handlers[0].options["modules"] == ["bad_ptx"]
