@@ -127,7 +127,10 @@ fn description(callable: &Callable) -> TokenStream {
         Some(CacheMax::Limit(limit)) => quote!(Limit(#limit)),
         Some(CacheMax::Unlimited) => quote!(Unlimited),
     };
-    let modules = some_list(callable.modules.iter().map(text_of));
+    let modules = some_list(callable.modules.iter().map(|path| {
+        let text = text_of(path);
+        quote!(#private::ModuleUse { path: #text, id: #path::ID })
+    }));
     let preload = callable.preload;
     let state = option(callable.state.as_ref().map(text_of));
     quote! {

@@ -50,7 +50,7 @@ use quote::quote;
 ///
 /// | type | what it is |
 /// |---|---|
-/// | `&cpu::Context` | the call's context |
+/// | `&cpu::Context`, `&cuda::Context` | the call's context |
 /// | `Array<T, N>` | an input of rank `N`, from 0 to 8 |
 /// | `ArrayMut<T, N>` | an output; an in-out if `in_out` names it |
 /// | `bool`, integers, floats, complex numbers, `&str`, `&[T]`, `[T; K]` | a static attribute: a Python value that is known when JAX traces |

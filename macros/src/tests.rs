@@ -92,7 +92,10 @@ fn the_keys() {
             r#"stage_in: ::core::option::Option::Some(&["x", "y"]),"#,
             r#"stage_out: ::core::option::Option::Some(&["type"]),"#,
             "GraphCacheMax::Limit(7u64),",
-            r#"modules: ::core::option::Option::Some(&["kernels", "crate::more::kernels"]),"#,
+            r#"modules: ::core::option::Option::Some(&[
+                P::ModuleUse { path: "kernels", id: kernels::ID },
+                P::ModuleUse { path: "crate::more::kernels", id: crate::more::kernels::ID }
+            ]),"#,
             r#"preload: "AllDevices","#,
             r#"state: ::core::option::Option::Some("Plan::new(k, 4)")"#,
             "<grad::back::Def as P::Definition>::CALLABLE",

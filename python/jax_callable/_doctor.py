@@ -7,13 +7,12 @@ import importlib.metadata
 import platform
 import sys
 
+from jax_callable import _cuda as _cuda_packages
 from jax_callable._load import load, require_jax
 from jax_callable._manifest import ABI_VERSION
 from jax_callable._open import OpenLibrary, open_library
 from jax_callable._version import __version__
 from jax_callable.errors import LoadError
-
-_PLUGINS = ("jax-cuda12-plugin", "jax-cuda13-plugin")
 
 
 def run(library: str | None) -> int:
@@ -74,7 +73,7 @@ def _jax(report: _Report) -> bool:
 
 
 def _cuda(report: _Report) -> None:
-    plugins = [f"{name} {version}" for name in _PLUGINS if (version := _version(name))]
+    plugins = [f"{name} {version}" for name, version in _cuda_packages.plugins().items()]
     report.line("CUDA plugin", ", ".join(plugins) or "none (CPU only)")
     try:
         ctypes.CDLL("libcuda.so.1")
@@ -89,6 +88,8 @@ def _cuda(report: _Report) -> None:
             report.line("CUDA driver", "none")
     else:
         report.line("CUDA driver", "libcuda.so.1")
+    if plugins:
+        report.line("NVRTC", ", ".join(_cuda_packages.open_nvrtc()) or "not in JAX's packages")
 
 
 def _library(report: _Report, library: str, *, has_jax: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
+from jax_callable import _cuda
 from jax_callable._library import Library
 from jax_callable._manifest import Handler, Target
 from jax_callable._open import EXECUTE, INITIALIZE, INSTANTIATE, OpenLibrary, open_library
@@ -43,6 +44,8 @@ def load(path_or_name: str | os.PathLike[str]) -> Library:
     opened = open_library(path_or_name)
     with _lock:
         if opened.digest not in _loaded:
+            if any("CUDA" in target.platforms for target in opened.manifest.targets):
+                _cuda.open_nvrtc()
             callables = [
                 Callable(target, _register(opened, target), str(opened.path))
                 for target in opened.manifest.targets

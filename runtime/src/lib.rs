@@ -14,7 +14,7 @@
 //! ```
 //!
 //! The attribute [`jax_callable`] reads the signature; its documentation lists the keys.
-//! [`cpu`] has the parameter types, [`Error`] is what bodies return, and [`testing`] runs
+//! [`cpu`] has the parameter types (and `cuda`, with the feature of that name), [`Error`] is what bodies return, and [`testing`] runs
 //! a target without JAX.
 
 #![deny(unsafe_code)]
@@ -33,6 +33,9 @@ mod batch;
 #[doc(hidden)]
 pub mod check;
 pub mod cpu;
+#[cfg(feature = "_cuda")]
+#[allow(unsafe_code)]
+pub mod cuda;
 mod dims;
 mod dtype;
 mod element;
@@ -58,6 +61,8 @@ pub use element::{Element, Pred, Scalar};
 pub use error::{Code, Error, Result};
 pub use jax_callable_macros::jax_callable;
 
+#[cfg(feature = "_cuda")]
+pub use cudarc;
 #[cfg(feature = "half")]
 pub use half;
 #[cfg(feature = "ndarray")]
@@ -74,6 +79,8 @@ pub mod prelude {
     #[doc(no_inline)]
     pub use num_complex::Complex;
 
+    #[cfg(feature = "_cuda")]
+    pub use crate::cuda;
     pub use crate::{Code, Error, Pred, Result, cpu};
     pub use jax_callable_macros::jax_callable;
 }

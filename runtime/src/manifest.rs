@@ -87,7 +87,7 @@ fn handler(callable: &Callable, index: usize) -> Value {
         "stage_in": callable.stage_in,
         "stage_out": callable.stage_out,
         "graph_cache_max": graph_cache_max,
-        "modules": callable.modules,
+        "modules": callable.modules.map(|uses| uses.iter().map(|used| used.path).collect::<Vec<_>>()),
         "preload": callable.preload,
         "state": callable.state,
         "scratch": [],

@@ -3,7 +3,7 @@
 use crate::ffi::{entry, sys};
 use crate::manifest;
 use crate::param::Definition;
-use crate::signature::Callable;
+use crate::signature::{Callable, Platform};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::OnceLock;
@@ -21,6 +21,8 @@ pub struct Registration {
 #[derive(Clone, Copy)]
 pub(crate) struct Handlers {
     pub(crate) instantiate: sys::Handler,
+    /// None on the CPU, where XLA does not call it.
+    pub(crate) initialize: Option<sys::Handler>,
     pub(crate) execute: sys::Handler,
 }
 
@@ -28,6 +30,7 @@ impl Handlers {
     pub(crate) fn stage(&self, stage: i32) -> Option<sys::Handler> {
         match stage {
             sys::stage::INSTANTIATE => Some(self.instantiate),
+            sys::stage::INITIALIZE => self.initialize,
             sys::stage::EXECUTE => Some(self.execute),
             _ => None,
         }
@@ -36,6 +39,13 @@ impl Handlers {
 
 inventory::collect!(Registration);
 
+/// A module of kernels, as `cuda::module!` submits it.
+#[cfg(feature = "_cuda")]
+pub struct ModuleRegistration(pub &'static crate::cuda::Module);
+
+#[cfg(feature = "_cuda")]
+inventory::collect!(ModuleRegistration);
+
 impl Registration {
     /// The registration of a definition.
     pub const fn new<D: Definition>() -> Registration {
@@ -43,6 +53,10 @@ impl Registration {
             callable: D::CALLABLE,
             handlers: Handlers {
                 instantiate: entry::instantiate::<D>,
+                initialize: match D::CALLABLE.platform() {
+                    Platform::Cpu => None,
+                    Platform::Cuda => Some(entry::initialize::<D>),
+                },
                 execute: entry::execute::<D>,
             },
         }

@@ -24,7 +24,7 @@ impl Platform {
 /// What a parameter's type makes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// `&cpu::Context`.
+    /// `&cpu::Context` or `&cuda::Context`.
     Context,
     /// `Array<T, N>`: an operand.
     Array,
@@ -203,6 +203,15 @@ pub enum GraphCacheMax {
     Unlimited,
 }
 
+/// A module of kernels that a callable names.
+#[derive(Debug)]
+pub struct ModuleUse {
+    /// Its path, as written.
+    pub path: &'static str,
+    /// Its path from the crate's root, which tells it from all others.
+    pub id: &'static str,
+}
+
 /// A callable on one platform, as the attribute describes it.
 #[derive(Debug)]
 pub struct Callable {
@@ -238,7 +247,7 @@ pub struct Callable {
     /// `graph_cache_max`.
     pub graph_cache_max: GraphCacheMax,
     /// `modules`, none for all of the crate's.
-    pub modules: Option<&'static [&'static str]>,
+    pub modules: Option<&'static [ModuleUse]>,
     /// `preload`.
     pub preload: &'static str,
     /// `state`, as written.

@@ -2,6 +2,7 @@
 
 mod cmd;
 mod demo;
+mod gpu_bundle;
 mod lint;
 mod python;
 mod repo;
@@ -28,6 +29,8 @@ Usage: cargo xtask COMMAND
                                 --quick leaves out rustdoc, the other JAX set-ups and the demo;
                                 ARGS go to pytest
   lint [STEP...]                formatting, clippy, rustdoc, ruff, mypy, cargo-deny
+  gpu-bundle                    target/gpu-bundle: library, package, tests and run.sh for a machine
+                                with a GPU, JAX for CUDA and pytest, and nothing else
   bench [ARGS...]               build in release and run benches/run.py with ARGS
   help                          this text
 
@@ -74,6 +77,10 @@ fn dispatch(arguments: &[String]) -> Result {
             let (repo, python) = (Repo::locate()?, python::default()?);
             let steps = lint::steps(&repo, &python, false);
             steps::run(steps::choose(steps, &names)?)
+        }
+        "gpu-bundle" => {
+            TestArguments::parse(rest)?.none_for("gpu-bundle")?;
+            gpu_bundle::gpu_bundle(&Repo::locate()?)
         }
         "bench" => demo::bench(&Repo::locate()?, &python::default()?, rest),
         other => Err(format!("no command `{other}`\n\n{HELP}").into()),

@@ -16,6 +16,10 @@ pub(crate) const LIBRARIES: [&str; 5] = [
     "quickstart",
 ];
 
+/// The crate whose cdylib the tests on a GPU load. It is built by itself: together with the others,
+/// Cargo would turn its features on for all.
+pub(crate) const CUDA_LIBRARY: &str = "fixture_cuda";
+
 pub(crate) struct Repo {
     pub(crate) root: PathBuf,
     /// Cargo's target directory, wherever its settings put it.

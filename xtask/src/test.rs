@@ -4,7 +4,7 @@ use crate::cmd::{self, Result};
 use crate::demo;
 use crate::lint;
 use crate::python::Interpreters;
-use crate::repo::{LIBRARIES, Repo};
+use crate::repo::{CUDA_LIBRARY, LIBRARIES, Repo};
 use crate::setup::SetUp;
 use crate::steps::{Outcome, Step};
 
@@ -42,7 +42,11 @@ pub(crate) fn steps<'a>(
     steps.push(Step::new(
         "build",
         "the cdylibs that the Python tests load, in release",
-        || repo.build(&LIBRARIES).map(|()| Outcome::passed()),
+        || {
+            repo.build(&LIBRARIES)?;
+            repo.build(&[CUDA_LIBRARY])?;
+            Ok(Outcome::passed())
+        },
     ));
     let default = SetUp::default(&pythons.default);
     steps.push(pytest("pytest/default", Ok(default)));

@@ -200,6 +200,24 @@ impl<'a> Api<'a> {
         self.check(unsafe { schedule(&mut args) })
     }
 
+    /// The device stream of the running call, whatever the platform calls one.
+    ///
+    /// # Safety
+    /// `ctx` is the context of the running call.
+    #[cfg_attr(not(feature = "_cuda"), expect(dead_code, reason = "for devices"))]
+    pub(crate) unsafe fn stream(self, ctx: *mut sys::ExecutionContext) -> Result<*mut c_void> {
+        let get = entry(self.0.stream_get, "XLA_FFI_Stream_Get")?;
+        let mut args = sys::StreamGetArgs {
+            struct_size: sys::StreamGetArgs::STRUCT_SIZE,
+            extension_start: ptr::null_mut(),
+            ctx,
+            stream: ptr::null_mut(),
+        };
+        // SAFETY: the caller's promise.
+        self.check(unsafe { get(&mut args) })?;
+        Ok(args.stream)
+    }
+
     /// # Safety
     /// `ctx` is the context of the running call.
     pub(crate) unsafe fn device_ordinal(self, ctx: *mut sys::ExecutionContext) -> Result<i32> {

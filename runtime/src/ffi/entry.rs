@@ -3,12 +3,13 @@
 use super::api::{Api, create_error};
 use super::attrs::Attrs;
 use super::frame::Call;
+use super::place::Place;
 use super::plain::is_plain;
 use super::{state, sys};
 use crate::error::{Code, Error, Result};
 use crate::param::Definition;
 use crate::plan::Plan;
-use crate::signature::Callable;
+use crate::signature::{Callable, GraphMode, Platform};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -21,6 +22,14 @@ pub(crate) unsafe extern "C" fn instantiate<D: Definition>(
 ) -> *mut sys::Error {
     // SAFETY: XLA calls its handlers with a valid frame.
     unsafe { handle(frame, sys::stage::INSTANTIATE, D::CALLABLE, do_instantiate) }
+}
+
+/// The INITIALIZE handler of a callable on a device.
+pub(crate) unsafe extern "C" fn initialize<D: Definition>(
+    frame: *mut sys::CallFrame,
+) -> *mut sys::Error {
+    // SAFETY: XLA calls its handlers with a valid frame.
+    unsafe { handle(frame, sys::stage::INITIALIZE, D::CALLABLE, do_initialize) }
 }
 
 /// The EXECUTE handler of a callable.
@@ -53,7 +62,7 @@ unsafe fn handle(
     // and all else are looked at only after the metadata query is excluded.
     let (size, extensions) = unsafe { ((*frame).struct_size, (*frame).extension_start) };
     // SAFETY: the list is XLA's, alive during the call.
-    if unsafe { answer_metadata(extensions) } {
+    if unsafe { answer_metadata(extensions, traits(callable)) } {
         return ptr::null_mut();
     }
     // SAFETY: as above.
@@ -108,7 +117,19 @@ unsafe fn report(
     unsafe { create_error(table, code, &message) }
 }
 
+/// What XLA is told of a callable, by each of its handlers.
+fn traits(callable: &Callable) -> u32 {
+    match (callable.platform(), callable.graph_mode) {
+        (Platform::Cuda, GraphMode::Jax) => sys::COMMAND_BUFFER_COMPATIBLE,
+        _ => 0,
+    }
+}
+
 fn do_instantiate(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
+    #[cfg(feature = "_cuda")]
+    if callable.platform() == Platform::Cuda {
+        super::cuda_call::check_mode(callable)?;
+    }
     // SAFETY: `handle` checked that there is a table.
     let api = unsafe { Api::new(frame.api)? };
     // SAFETY: the frame is XLA's, alive and unchanged during the call.
@@ -118,10 +139,40 @@ fn do_instantiate(frame: &sys::CallFrame, callable: &'static Callable) -> Result
     unsafe { state::set(api, frame.ctx, site) }
 }
 
+#[cfg_attr(
+    not(feature = "_cuda"),
+    expect(unused_variables, reason = "only devices are")
+)]
+fn do_initialize(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
+    #[cfg(feature = "_cuda")]
+    // SAFETY: this is the running INITIALIZE call's frame, which has a table.
+    unsafe {
+        super::cuda_call::initialize(frame, callable)?;
+    }
+    Ok(())
+}
+
 #[inline]
 fn do_execute<D: Definition>(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
-    // SAFETY: this is the frame of the running EXECUTE call of `D`, whose plan this is.
-    let mut call = unsafe { Call::new(callable, D::PLAN, frame) };
+    #[cfg(feature = "_cuda")]
+    if const { matches!(D::CALLABLE.platform(), Platform::Cuda) } {
+        // SAFETY: this is the running EXECUTE call's frame, which has a table.
+        return unsafe {
+            super::cuda_call::execute(frame, |place| execute_at::<D>(frame, callable, place))
+        };
+    }
+    execute_at::<D>(frame, callable, Place::HOST)
+}
+
+#[inline]
+fn execute_at<'a, D: Definition>(
+    frame: &'a sys::CallFrame,
+    callable: &'static Callable,
+    place: Place<'a>,
+) -> Result<()> {
+    // SAFETY: this is the frame of the running EXECUTE call of `D`, whose plan this is, and
+    // the place is that of its platform.
+    let mut call = unsafe { Call::new(callable, D::PLAN, frame, place) };
     // SAFETY: as above.
     if unsafe { is_plain(D::CALLABLE, D::PLAN, frame) } {
         // SAFETY: the call fits `D::CALLABLE`, which describes this body.
@@ -143,7 +194,7 @@ fn check_and_run(call: &mut Call<'_>, body: Body) -> Result<()> {
 ///
 /// # Safety
 /// `extension` is null or heads a list of XLA's extensions.
-unsafe fn answer_metadata(mut extension: *mut sys::ExtensionBase) -> bool {
+unsafe fn answer_metadata(mut extension: *mut sys::ExtensionBase, traits: u32) -> bool {
     while !extension.is_null() {
         // SAFETY: the list is XLA's; unknown entries are passed over.
         let base = unsafe { *extension };
@@ -158,7 +209,7 @@ unsafe fn answer_metadata(mut extension: *mut sys::ExtensionBase) -> bool {
                 unsafe {
                     (*metadata).api_version.major_version = 0;
                     (*metadata).api_version.minor_version = 1;
-                    (*metadata).traits = 0;
+                    (*metadata).traits = traits;
                 }
             }
             return true;

@@ -6,6 +6,7 @@ use super::api::Api;
 use super::attrs::{Attrs, changed};
 use super::buffer::{Ranges, overlap};
 use super::host_call::HostCall;
+use super::place::Place;
 use super::state::{self, CallSite};
 use super::sys;
 use crate::batch::{self, Batch};
@@ -14,7 +15,6 @@ use crate::dims::{self, Shapes};
 use crate::error::{Error, Result};
 use crate::plan::{Plan, attr_position, slot};
 use crate::signature::{Callable, Param};
-use std::ptr;
 
 /// One execution of a call site, after its checks.
 pub struct Call<'a> {
@@ -27,6 +27,7 @@ pub struct Call<'a> {
     /// How many attributes of the call are our own.
     num_own_attrs: usize,
     pub(super) context: Context,
+    pub(super) place: Place<'a>,
     /// The number of batch axes.
     pub(super) batch_rank: usize,
     /// The batch sizes, outermost first.
@@ -40,12 +41,14 @@ impl<'a> Call<'a> {
     ///
     /// # Safety
     /// `frame` is the frame of a running EXECUTE call, with an API table, of the callable
-    /// that `plan` is of. Nothing but [`Call::check`] is done before that succeeds.
+    /// that `plan` is of, with its buffers at `place`. Nothing but [`Call::check`] is done
+    /// before that succeeds.
     #[inline]
-    pub(crate) unsafe fn new(
+    pub(super) unsafe fn new(
         callable: &'static Callable,
         plan: &'static Plan,
         frame: &'a sys::CallFrame,
+        place: Place<'a>,
     ) -> Call<'a> {
         Call {
             callable,
@@ -55,6 +58,7 @@ impl<'a> Call<'a> {
             num_own_attrs: 0,
             // SAFETY: the context is used during this call only.
             context: Context::new(unsafe { HostCall::new(frame.api, frame.ctx) }),
+            place,
             batch_rank: 0,
             sizes: &[],
             element: 0,
@@ -63,7 +67,7 @@ impl<'a> Call<'a> {
 
     /// Checks any frame and, where XLA did not alias an in-out, copies it to its result.
     #[inline]
-    pub(crate) fn check(&mut self) -> Result<()> {
+    pub(super) fn check(&mut self) -> Result<()> {
         let plan = self.plan;
         // SAFETY: `new`'s promise.
         let api = unsafe { Api::new(self.frame.api)? };
@@ -312,9 +316,8 @@ impl<'a> Call<'a> {
             }
             let size = to.size_as(&param.ty.buffer, self.batch_rank).unwrap_or(0);
             if from.data != to.data && size > 0 {
-                // SAFETY: both buffers were checked to be of this size and not null; `copy`
-                // allows them to overlap.
-                unsafe { ptr::copy(from.data.cast::<u8>(), to.data.cast(), size) };
+                // SAFETY: both buffers were checked to be of this size and not null.
+                unsafe { self.place.copy(from.data.cast(), to.data.cast(), size)? };
             }
         }
         Ok(())

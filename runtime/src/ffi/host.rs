@@ -28,6 +28,8 @@ pub(crate) struct Context {
     pub(crate) schedule: Schedule,
     pub(crate) device_ordinal: i32,
     pub(crate) run_id: i64,
+    /// Null for the CPU.
+    pub(crate) stream: *mut c_void,
     state: Mutex<Option<State>>,
     late: Mutex<Vec<Task>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -46,7 +48,8 @@ struct Task {
 
 // SAFETY: a task may run on any thread, which is what a pool is for.
 unsafe impl Send for Task {}
-// SAFETY: the mutexes guard the raw pointers, and a state is `Send + Sync` by contract.
+// SAFETY: the mutexes guard the raw pointers, a state is `Send + Sync` by contract, and a
+// stream is only handed on.
 unsafe impl Sync for Context {}
 
 /// What an error points to.
@@ -69,6 +72,7 @@ impl Context {
             schedule: Schedule::Spawn,
             device_ordinal: 0,
             run_id: 1,
+            stream: ptr::null_mut(),
             state: Mutex::default(),
             late: Mutex::default(),
             threads: Mutex::default(),
@@ -130,7 +134,7 @@ const fn api<const MINOR: i32>() -> sys::Api {
         error_get_message: Some(error_get_message),
         error_destroy: Some(error_destroy),
         handler_register: ptr::null(),
-        stream_get: ptr::null(),
+        stream_get: Some(stream_get),
         type_register: Some(type_register::<MINOR>),
         execution_context_get: ptr::null(),
         state_set: Some(state_set::<MINOR>),
@@ -347,6 +351,17 @@ unsafe extern "C" fn thread_pool_num_threads(
     check_size!("XLA_FFI_ThreadPool_NumThreads_Args", 32, args);
     // SAFETY: the caller gives valid arguments, and contexts here are `Context`s.
     unsafe { *(*args).num_threads = (*(*args).ctx.cast::<Context>()).num_threads };
+    ptr::null_mut()
+}
+
+unsafe extern "C" fn stream_get(args: *mut sys::StreamGetArgs) -> *mut sys::Error {
+    check_size!("XLA_FFI_Stream_Get_Args", 32, args);
+    // SAFETY: the caller gives valid arguments, and contexts here are `Context`s.
+    let (args, context) = unsafe { (&mut *args, &*(*args).ctx.cast::<Context>()) };
+    if context.stream.is_null() {
+        return error(12, "XLA FFI GPU context is not available");
+    }
+    args.stream = context.stream;
     ptr::null_mut()
 }
 

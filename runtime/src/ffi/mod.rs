@@ -2,11 +2,16 @@
 //!
 //! `sys` is the C layout, `api` calls it, `attrs` and `frame` read what a call brings,
 //! `entry` holds the handlers, `state` the call sites that XLA keeps for us, `view`
-//! turns checked buffers into parameters, and `pool` uses XLA's threads.
+//! turns checked buffers into parameters, `pool` uses XLA's threads, and `cuda_call` and
+//! `cuda_view` are what differs on a GPU.
 
 pub(crate) mod api;
 pub(crate) mod attrs;
 pub(crate) mod buffer;
+#[cfg(feature = "_cuda")]
+pub(crate) mod cuda_call;
+#[cfg(feature = "_cuda")]
+pub(crate) mod cuda_view;
 pub(crate) mod entry;
 pub(crate) mod explain;
 pub(crate) mod export;
@@ -14,6 +19,7 @@ pub(crate) mod frame;
 pub(crate) mod host;
 pub(crate) mod host_call;
 pub(crate) mod host_frame;
+mod place;
 pub(crate) mod plain;
 pub(crate) mod pool;
 pub(crate) mod state;

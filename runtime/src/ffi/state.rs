@@ -21,6 +21,9 @@ pub(crate) struct CallSite {
     pub(crate) batch: Batch,
     /// Whether the shapes of pure outputs were chosen for this call.
     pub(crate) outputs_given: bool,
+    /// The devices that INITIALIZE has made ready.
+    #[cfg(feature = "_cuda")]
+    pub(crate) ready: crate::cuda::Ready,
 }
 
 impl CallSite {
@@ -71,6 +74,8 @@ impl CallSite {
             kept: kept.into_boxed_slice(),
             batch,
             outputs_given,
+            #[cfg(feature = "_cuda")]
+            ready: crate::cuda::Ready::default(),
         })
     }
 }
@@ -122,7 +127,7 @@ pub(crate) unsafe fn get<'a>(
     // SAFETY: the caller's promise.
     let state = unsafe { api.get_state(ctx, type_id(api)?)? };
     // SAFETY: the type id is of this library's call sites only, XLA compares it, and
-    // the reference is shared: nothing changes a call site after INSTANTIATE.
+    // the reference is shared: all that changes in a call site after INSTANTIATE is atomic.
     Ok(unsafe { &*state.cast::<CallSite>() })
 }
 

@@ -25,11 +25,14 @@ pub struct ExecutionContext {
 /// `XLA_FFI_ExecutionStage` values.
 pub mod stage {
     pub const INSTANTIATE: i32 = 0;
+    pub const INITIALIZE: i32 = 2;
     pub const EXECUTE: i32 = 3;
 }
 
 /// `XLA_FFI_Extension_Type` of the metadata query.
 pub const EXTENSION_METADATA: i32 = 1;
+/// `XLA_FFI_Handler_TraitsBits`: XLA may capture EXECUTE into its command buffers.
+pub const COMMAND_BUFFER_COMPATIBLE: u32 = 1;
 /// `XLA_FFI_ArgType_BUFFER` and `XLA_FFI_RetType_BUFFER`.
 pub const BUFFER: i32 = 1;
 
@@ -172,6 +175,17 @@ impl ErrorDestroyArgs {
 }
 
 #[repr(C)]
+pub struct StreamGetArgs {
+    pub struct_size: usize,
+    pub extension_start: *mut ExtensionBase,
+    pub ctx: *mut ExecutionContext,
+    pub stream: *mut c_void,
+}
+impl StreamGetArgs {
+    pub const STRUCT_SIZE: usize = 32;
+}
+
+#[repr(C)]
 pub struct ThreadPoolScheduleArgs {
     pub struct_size: usize,
     pub extension_start: *mut ExtensionBase,
@@ -294,7 +308,7 @@ pub struct Api {
     pub error_get_message: Option<unsafe extern "C" fn(*mut ErrorGetMessageArgs)>,
     pub error_destroy: Option<unsafe extern "C" fn(*mut ErrorDestroyArgs)>,
     pub handler_register: Unused,
-    pub stream_get: Unused,
+    pub stream_get: Option<ApiFn<StreamGetArgs>>,
     pub type_register: Option<ApiFn<TypeRegisterArgs>>,
     pub execution_context_get: Unused,
     /// The argument's layout depends on the API version.
@@ -341,6 +355,7 @@ mod layout {
         ErrorCreateArgs { size 32, struct_size @ 0, extension_start @ 8, message @ 16, errc @ 24 }
         ErrorGetMessageArgs { size 32, struct_size @ 0, extension_start @ 8, error @ 16, message @ 24 }
         ErrorDestroyArgs { size 24, struct_size @ 0, extension_start @ 8, error @ 16 }
+        StreamGetArgs { size 32, struct_size @ 0, extension_start @ 8, ctx @ 16, stream @ 24 }
         ThreadPoolScheduleArgs { size 40, struct_size @ 0, extension_start @ 8, ctx @ 16, task @ 24, data @ 32 }
         ThreadPoolNumThreadsArgs { size 32, struct_size @ 0, extension_start @ 8, ctx @ 16, num_threads @ 24 }
         DeviceOrdinalGetArgs { size 32, struct_size @ 0, extension_start @ 8, ctx @ 16, device_ordinal @ 24 }

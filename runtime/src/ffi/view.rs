@@ -9,10 +9,14 @@ use crate::signature::{BufferType, Kind, Length, ParamType, Platform, StaticType
 use crate::statics::Kept;
 use std::slice;
 
-const fn array_type<T: Element>(kind: Kind, rank: usize) -> ParamType {
+pub(super) const fn array_type<T: Element>(
+    platform: Platform,
+    kind: Kind,
+    rank: usize,
+) -> ParamType {
     ParamType {
         kind,
-        platform: Some(Platform::Cpu),
+        platform: Some(platform),
         dtype: Some(T::DTYPE),
         rank,
         packed: T::PACKED,
@@ -23,6 +27,18 @@ const fn array_type<T: Element>(kind: Kind, rank: usize) -> ParamType {
             rank: (rank + T::PACKED.len()) as u16,
             packed: T::PACKED.len() as u16,
         },
+        value: None,
+    }
+}
+
+pub(super) const fn context_type(platform: Platform) -> ParamType {
+    ParamType {
+        kind: Kind::Context,
+        platform: Some(platform),
+        dtype: None,
+        rank: 0,
+        packed: &[],
+        buffer: BufferType::NONE,
         value: None,
     }
 }
@@ -44,7 +60,10 @@ const fn static_type(value: StaticType) -> ParamType {
 /// # Safety
 /// The buffer was checked to have the call's batch axes and then at least `N` dimensions.
 #[inline]
-unsafe fn shape<const N: usize>(call: &Call<'_>, buffer: &sys::Buffer) -> ([usize; N], usize) {
+pub(super) unsafe fn shape<const N: usize>(
+    call: &Call<'_>,
+    buffer: &sys::Buffer,
+) -> ([usize; N], usize) {
     // SAFETY: the caller's promise.
     let shape =
         std::array::from_fn(|axis| unsafe { *buffer.dims.add(call.batch_rank + axis) as usize });
@@ -52,7 +71,7 @@ unsafe fn shape<const N: usize>(call: &Call<'_>, buffer: &sys::Buffer) -> ([usiz
 }
 
 impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
-    const TYPE: ParamType = array_type::<T>(Kind::Array, N);
+    const TYPE: ParamType = array_type::<T>(Platform::Cpu, Kind::Array, N);
 
     #[inline]
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
@@ -74,7 +93,7 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
 }
 
 impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
-    const TYPE: ParamType = array_type::<T>(Kind::ArrayMut, N);
+    const TYPE: ParamType = array_type::<T>(Platform::Cpu, Kind::ArrayMut, N);
 
     #[inline]
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
@@ -96,15 +115,7 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
 }
 
 impl<'a> FfiArg<'a> for &'a Context {
-    const TYPE: ParamType = ParamType {
-        kind: Kind::Context,
-        platform: Some(Platform::Cpu),
-        dtype: None,
-        rank: 0,
-        packed: &[],
-        buffer: BufferType::NONE,
-        value: None,
-    };
+    const TYPE: ParamType = context_type(Platform::Cpu);
 
     unsafe fn take(call: &'a Call<'a>, _: usize) -> Self {
         &call.context

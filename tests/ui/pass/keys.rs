@@ -2,6 +2,18 @@
 #![deny(warnings)]
 use jax_callable::prelude::*;
 
+cuda::module! {
+    mod kernels = ptx("");
+}
+
+mod inner {
+    use jax_callable::cuda;
+
+    cuda::module! {
+        pub mod kernels = ptx("");
+    }
+}
+
 /// Named by a string.
 #[jax_callable(name = "renamed", num_outputs = 1, in_out = "y")]
 fn string(_x: cpu::Array<f32, 1>, y: cpu::ArrayMut<f32, 1>) {
@@ -44,7 +56,7 @@ fn more(#[dims(n)] x: cpu::Array<f32, 1>, #[dims(n)] y: cpu::ArrayMut<f32, 1>) {
     has_side_effect = false,
     graph_cache_max = "unlimited",
     preload = Preload::None,
-    modules(kernels, more::kernels),
+    modules(kernels, inner::kernels),
     state = Plan::new(k, 4),
     batch_dims = n,
 )]

@@ -1,6 +1,8 @@
 //! Handlers in frames that JAX would not make: other versions, damage, foreign buffers.
 
 mod alloc;
+#[cfg(feature = "_cuda")]
+mod cuda;
 mod hostile;
 mod panics;
 mod pool;

@@ -1,0 +1,82 @@
+//! What a body can ask of the running call on a GPU.
+
+use super::device::Device;
+use super::driver::failed;
+use crate::error::Result;
+use cudarc::driver::sys::CUstreamCaptureStatus;
+use cudarc::driver::{CudaContext, CudaFunction, CudaStream, LaunchArgs, result};
+use std::sync::Arc;
+
+/// The running call on a GPU: its device and its stream.
+#[derive(Debug)]
+pub struct Context {
+    device: &'static Device,
+    stream: Arc<CudaStream>,
+}
+
+impl Context {
+    pub(super) fn new(device: &'static Device, stream: Arc<CudaStream>) -> Context {
+        Context { device, stream }
+    }
+
+    /// The device's ordinal among this process's CUDA devices.
+    pub fn device_ordinal(&self) -> usize {
+        self.device.ordinal()
+    }
+
+    /// The device's primary context, which JAX uses as well.
+    ///
+    /// Its events are off: work that a body puts on streams of its own must be ordered by
+    /// the body, and joined into [`Context::stream`] before it returns.
+    pub fn device(&self) -> &Arc<CudaContext> {
+        self.device.context()
+    }
+
+    /// The stream of the call, which all work must go to. It is XLA's: use it in this call
+    /// only.
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    /// Begins the launch of a function on the call's stream, as
+    /// [`CudaStream::launch_builder`] does. Kernels of [`module!`](super::module!) are
+    /// launched by their own methods.
+    pub fn launch_builder<'a>(&'a self, function: &'a CudaFunction) -> LaunchArgs<'a> {
+        self.stream.launch_builder(function)
+    }
+
+    /// Whether the call is being captured into a CUDA graph: work is then recorded, not run,
+    /// and nothing can be waited for.
+    ///
+    /// # Errors
+    /// If the driver does not tell.
+    pub fn is_capturing(&self) -> Result<bool> {
+        let status = self
+            .stream
+            .capture_status()
+            .map_err(|error| failed("cannot ask for the capture status", error))?;
+        Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+
+    /// Queues a copy on the call's stream.
+    ///
+    /// # Safety
+    /// Both addresses are of device memory of at least this size, which stays until the
+    /// stream has done the work.
+    pub(crate) unsafe fn copy(&self, from: u64, to: u64, size: usize) -> Result<()> {
+        // SAFETY: the caller's promise, and the stream is alive during the call.
+        unsafe { result::memcpy_dtod_async(to, from, size, self.stream.cu_stream()) }
+            .map_err(|error| failed("cannot copy an in-out to its result", error))
+    }
+
+    pub(super) fn loading_device(&self) -> &'static Device {
+        self.device
+    }
+
+    /// Waits for all work of the stream.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        self.stream
+            .synchronize()
+            .map_err(|error| failed("a kernel of this call, or of an earlier one, failed", error))
+    }
+}

@@ -1,0 +1,81 @@
+//! Devices: one primary context for each, kept to the end of the process.
+
+use super::Context;
+use super::driver::{self, failed};
+use crate::error::{Error, Result};
+use cudarc::driver::{CudaContext, sys};
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// How many devices a process may have.
+pub(super) const MAX_DEVICES: usize = 64;
+
+/// A device of this process.
+#[derive(Debug)]
+pub(crate) struct Device {
+    ordinal: usize,
+    context: Arc<CudaContext>,
+}
+
+static DEVICES: [OnceLock<Device>; MAX_DEVICES] = [const { OnceLock::new() }; MAX_DEVICES];
+
+impl Device {
+    /// The device of an ordinal, current on this thread.
+    pub(crate) fn current(ordinal: i32) -> Result<&'static Device> {
+        let slot = usize::try_from(ordinal).ok().and_then(|i| DEVICES.get(i));
+        let slot = slot.ok_or_else(|| {
+            Error::internal(format!(
+                "XLA gave the device ordinal {ordinal}; 0 to {} are supported",
+                MAX_DEVICES - 1
+            ))
+        })?;
+        let device = match slot.get() {
+            Some(device) => device,
+            None => Device::open(slot, ordinal as usize)?,
+        };
+        // What an earlier drop left behind is not this call's error.
+        let _ = device.context.check_err();
+        device
+            .context
+            .bind_to_thread()
+            .map_err(|error| failed(format!("cannot use CUDA device {ordinal}"), error))?;
+        Ok(device)
+    }
+
+    #[cold]
+    fn open(slot: &'static OnceLock<Device>, ordinal: usize) -> Result<&'static Device> {
+        driver::require()?;
+        static LOCK: Mutex<()> = Mutex::new(());
+        let _guard = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(device) = slot.get() {
+            return Ok(device);
+        }
+        // The primary context, which is XLA's too.
+        let context = CudaContext::new(ordinal)
+            .map_err(|error| failed(format!("cannot open CUDA device {ordinal}"), error))?;
+        // SAFETY: all work of a call is on one stream, so that nothing hangs on cudarc's
+        // events, which XLA's captures would refuse; streams that a body makes itself are
+        // its own to order, as `Context::stream` says.
+        unsafe { context.disable_event_tracking() };
+        Ok(slot.get_or_init(|| Device { ordinal, context }))
+    }
+
+    pub(crate) fn ordinal(&self) -> usize {
+        self.ordinal
+    }
+
+    pub(super) fn context(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
+    /// What a body sees of a call on this device.
+    ///
+    /// # Safety
+    /// `stream` is a stream of this device's primary context, which outlives every use of
+    /// the wrapper.
+    pub(crate) unsafe fn on_stream(&'static self, stream: *mut c_void) -> Context {
+        let stream: sys::CUstream = stream.cast();
+        // SAFETY: the caller's promise. The wrapper never destroys the stream.
+        Context::new(self, unsafe { self.context.wrap_borrowed_stream(stream) })
+    }
+}

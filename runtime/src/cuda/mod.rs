@@ -1,0 +1,67 @@
+//! Callables on NVIDIA GPUs: [`Context`], [`Array`], [`ArrayMut`], and [`module!`] for kernels.
+//!
+//! ```no_run
+//! use jax_callable::cuda::LaunchConfig;
+//! use jax_callable::prelude::*;
+//!
+//! cuda::module! {
+//!     mod kernels = source(r#"
+//!         extern "C" __global__ void saxpy(unsigned n, float a, const float* x, float* y) {
+//!             unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+//!             if (i < n) y[i] += a * x[i];
+//!         }
+//!     "#);
+//!     fn saxpy(n: u32, a: f32, x: *const f32, y: *mut f32);
+//! }
+//!
+//! /// y <- a x + y, in place.
+//! #[jax_callable(in_out = "y")]
+//! fn saxpy(
+//!     cx: &cuda::Context,
+//!     a: f32,
+//!     #[dims(n)] x: cuda::Array<f32, 1>,
+//!     #[dims(n)] mut y: cuda::ArrayMut<f32, 1>,
+//! ) -> Result<()> {
+//!     let n = u32::try_from(x.len())?;
+//!     if n == 0 {
+//!         return Ok(());
+//!     }
+//!     // SAFETY: the kernel stays within the `n` elements that both arrays have.
+//!     unsafe { kernels::saxpy.launch(cx, LaunchConfig::for_num_elems(n), n, a, &x, &mut y) }
+//! }
+//! # fn main() {}
+//! ```
+//!
+//! The library needs no CUDA to be built, and none to be loaded: the driver is looked for
+//! when the first call on a GPU is made.
+//!
+//! Work goes to the stream of the call, [`Context::stream`], and is waited for by nobody: a
+//! body returns when all is queued. Kernels that fail while they run are reported by JAX at
+//! some later point; with `JAX_CALLABLE_SYNC=1` in the environment every call waits for its
+//! work, and the error names the target.
+//!
+//! `cudarc` is re-exported as [`jax_callable::cudarc`](crate::cudarc). Use that one: its
+//! CUDA version is chosen by the features of this crate, and cannot be chosen twice.
+
+mod array;
+mod context;
+mod device;
+mod driver;
+mod kernel;
+mod module;
+mod nvrtc;
+mod ready;
+
+pub use array::{Array, ArrayMut};
+pub use context::Context;
+pub use cudarc::driver::LaunchConfig;
+pub use kernel::{KernelArg, KernelValue};
+pub(crate) use module::load;
+#[doc(hidden)]
+pub use module::{Image, Kernel, Module};
+pub(crate) use ready::Ready;
+
+#[doc(inline)]
+pub use crate::__cuda_module as module;
+
+pub(crate) use device::Device;

@@ -1,0 +1,233 @@
+//! NVRTC, the compiler of CUDA C++, bound here in the few calls that are used.
+//!
+//! `cudarc` looks for the library of one CUDA version; this takes the newest that the
+//! driver can run, whatever version that is built for.
+
+use super::driver;
+use crate::error::{Code, Error, Result};
+use cudarc::driver::CudaContext;
+use libloading::Library;
+use std::error::Error as _;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+
+type Program = *mut c_void;
+type Status = c_int;
+
+struct Nvrtc {
+    create: unsafe extern "C" fn(
+        *mut Program,
+        *const c_char,
+        *const c_char,
+        c_int,
+        *const *const c_char,
+        *const *const c_char,
+    ) -> Status,
+    compile: unsafe extern "C" fn(Program, c_int, *const *const c_char) -> Status,
+    log_size: unsafe extern "C" fn(Program, *mut usize) -> Status,
+    log: unsafe extern "C" fn(Program, *mut c_char) -> Status,
+    cubin_size: unsafe extern "C" fn(Program, *mut usize) -> Status,
+    cubin: unsafe extern "C" fn(Program, *mut c_char) -> Status,
+    destroy: unsafe extern "C" fn(*mut Program) -> Status,
+    error_string: unsafe extern "C" fn(Status) -> *const c_char,
+}
+
+/// Compiles CUDA C++ to a cubin for the device of a context.
+pub(super) fn compile(
+    name: &str,
+    text: &str,
+    options: &[&str],
+    context: &CudaContext,
+) -> Result<Vec<u8>> {
+    let (major, minor) = context
+        .compute_capability()
+        .map_err(|error| driver::failed("cannot ask for the compute capability", error))?;
+    let arch = format!("--gpu-architecture=sm_{major}{minor}");
+    let options: Vec<&str> = std::iter::once(arch.as_str())
+        .chain(options.iter().copied())
+        .collect();
+    Nvrtc::get()?.compile(&format!("{}.cu", name.replace("::", "/")), text, &options)
+}
+
+/// The names of the library, the best first, for a driver's version.
+fn names(driver: i32) -> &'static [&'static str] {
+    // A driver runs what compilers of its own major version make, and older ones.
+    if driver >= 13_000 {
+        &["libnvrtc.so.13", "libnvrtc.so.12"]
+    } else {
+        &["libnvrtc.so.12"]
+    }
+}
+
+impl Nvrtc {
+    fn get() -> Result<&'static Nvrtc> {
+        static NVRTC: OnceLock<std::result::Result<Nvrtc, String>> = OnceLock::new();
+        let nvrtc = NVRTC.get_or_init(|| Nvrtc::open(names(driver::version())));
+        nvrtc.as_ref().map_err(Error::failed_precondition)
+    }
+
+    fn open(names: &[&str]) -> std::result::Result<Nvrtc, String> {
+        let mut found = None;
+        let mut reasons = Vec::new();
+        for name in names {
+            // SAFETY: NVRTC's initialisers may run at any time.
+            match unsafe { Library::new(*name) } {
+                Ok(library) => {
+                    found = Some(library);
+                    break;
+                }
+                Err(error) => reasons.push(match error.source() {
+                    Some(source) => source.to_string(),
+                    None => format!("{name}: {error}"),
+                }),
+            }
+        }
+        let library = found.ok_or_else(|| {
+            format!(
+                "NVRTC, which compiles its CUDA C++, cannot be opened ({}): install it (pip \
+                 install 'jax[cuda13]' or 'jax[cuda12]' brings it), put its folder into \
+                 LD_LIBRARY_PATH, or declare the module from PTX or a cubin",
+                reasons.join("; ")
+            )
+        })?;
+        let nvrtc = (|| {
+            // SAFETY: these functions have had these types since CUDA 11.2.
+            unsafe {
+                Ok(Nvrtc {
+                    create: *library.get(b"nvrtcCreateProgram\0")?,
+                    compile: *library.get(b"nvrtcCompileProgram\0")?,
+                    log_size: *library.get(b"nvrtcGetProgramLogSize\0")?,
+                    log: *library.get(b"nvrtcGetProgramLog\0")?,
+                    cubin_size: *library.get(b"nvrtcGetCUBINSize\0")?,
+                    cubin: *library.get(b"nvrtcGetCUBIN\0")?,
+                    destroy: *library.get(b"nvrtcDestroyProgram\0")?,
+                    error_string: *library.get(b"nvrtcGetErrorString\0")?,
+                })
+            }
+        })();
+        // The functions are used to the end of the process.
+        std::mem::forget(library);
+        nvrtc.map_err(|error: libloading::Error| format!("NVRTC is damaged: {error}"))
+    }
+
+    fn compile(&self, name: &str, text: &str, options: &[&str]) -> Result<Vec<u8>> {
+        let c_string = |text: &str| {
+            CString::new(text).map_err(|_| Error::invalid_argument("a NUL character in the source"))
+        };
+        let (name, text) = (c_string(name)?, c_string(text)?);
+        let options = options.iter().map(|option| c_string(option));
+        let options = options.collect::<Result<Vec<_>>>()?;
+        let options: Vec<_> = options.iter().map(|option| option.as_ptr()).collect();
+        let mut program = ptr::null_mut();
+        // SAFETY: the texts are NUL-terminated, and there are no headers.
+        let status = unsafe {
+            let (text, name) = (text.as_ptr(), name.as_ptr());
+            (self.create)(&mut program, text, name, 0, ptr::null(), ptr::null())
+        };
+        self.check(status, "NVRTC")?;
+        let program = Owned {
+            nvrtc: self,
+            program,
+        };
+        // SAFETY: the program is alive, and the options are NUL-terminated.
+        let status =
+            unsafe { (self.compile)(program.program, options.len() as c_int, options.as_ptr()) };
+        if status != 0 {
+            let log = program.read(self.log_size, self.log).unwrap_or_default();
+            let log = String::from_utf8_lossy(&log);
+            let log = log.trim_end_matches(['\0', '\n']);
+            let what = self.text(status);
+            return Err(Error::new(
+                Code::InvalidArgument,
+                format!("NVRTC cannot compile it: {what}\n{log}"),
+            ));
+        }
+        program.read(self.cubin_size, self.cubin)
+    }
+
+    fn check(&self, status: Status, what: &str) -> Result<()> {
+        if status == 0 {
+            return Ok(());
+        }
+        Err(Error::internal(format!("{what}: {}", self.text(status))))
+    }
+
+    fn text(&self, status: Status) -> String {
+        // SAFETY: NVRTC has a constant text for every number.
+        let text = unsafe { CStr::from_ptr((self.error_string)(status)) };
+        text.to_string_lossy().into_owned()
+    }
+}
+
+/// A program, destroyed when dropped.
+struct Owned<'a> {
+    nvrtc: &'a Nvrtc,
+    program: Program,
+}
+
+impl Owned<'_> {
+    /// Reads what NVRTC gives in two calls: its size, then itself.
+    fn read(
+        &self,
+        size: unsafe extern "C" fn(Program, *mut usize) -> Status,
+        data: unsafe extern "C" fn(Program, *mut c_char) -> Status,
+    ) -> Result<Vec<u8>> {
+        let mut len = 0;
+        // SAFETY: the program is alive.
+        let status = unsafe { size(self.program, &mut len) };
+        self.nvrtc.check(status, "NVRTC")?;
+        let mut bytes = vec![0_u8; len];
+        // SAFETY: as above, and the memory has the size that NVRTC wants.
+        let status = unsafe { data(self.program, bytes.as_mut_ptr().cast()) };
+        self.nvrtc.check(status, "NVRTC")?;
+        Ok(bytes)
+    }
+}
+
+impl Drop for Owned<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the program is alive, and used no more.
+        unsafe { (self.nvrtc.destroy)(&mut self.program) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Nvrtc, names};
+
+    #[test]
+    fn a_driver_gets_no_newer_compiler() {
+        assert_eq!(names(12_080), ["libnvrtc.so.12"]);
+        assert_eq!(names(13_000), ["libnvrtc.so.13", "libnvrtc.so.12"]);
+    }
+
+    #[test]
+    fn sources_are_compiled_or_refused_with_the_log() {
+        // SAFETY: as in `open`.
+        if unsafe { libloading::Library::new("libnvrtc.so.12") }.is_err() {
+            eprintln!("skipped: this machine has no NVRTC 12");
+            return;
+        }
+        let nvrtc = Nvrtc::open(&["libnvrtc.so.12"]).unwrap();
+        let options = ["--gpu-architecture=sm_80"];
+        let text = r#"extern "C" __global__ void f(int* x) { *x = 1; }"#;
+        let binary = nvrtc.compile("right.cu", text, &options).unwrap();
+        assert_eq!(binary[..4], *b"\x7fELF");
+        let error = nvrtc.compile("dir/wrong.cu", "no_such_type x;", &options);
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.contains("dir/wrong.cu(1)") && error.contains("no_such_type"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_missing_compiler_is_named_with_a_way_out() {
+        let error = Nvrtc::open(&["libno-such-nvrtc.so.12"]).err().unwrap();
+        assert!(
+            error.contains("libno-such-nvrtc.so.12") && error.contains("pip"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! Parameters on a GPU from checked calls.
+
+use super::frame::Call;
+use super::place::Place;
+use super::view::{array_type, context_type, shape};
+use crate::cuda::{Array, ArrayMut, Context};
+use crate::element::Element;
+use crate::param::FfiArg;
+use crate::signature::{Kind, ParamType, Platform};
+
+impl<'a> Call<'a> {
+    fn cuda(&self) -> &'a Context {
+        match self.place {
+            Place::Cuda(context) => context,
+            Place::Host(_) => unreachable!("a callable with parameters on a GPU runs there"),
+        }
+    }
+}
+
+impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
+    const TYPE: ParamType = array_type::<T>(Platform::Cuda, Kind::Array, N);
+
+    #[inline]
+    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
+        // SAFETY: the call was checked, and the slot is that of an operand of this type.
+        let (buffer, (shape, _)) = unsafe {
+            let buffer = call.operand_buffer(slot);
+            (buffer, shape(call, buffer))
+        };
+        Array::new(call.data(buffer).addr() as u64, shape, call.cuda().stream())
+    }
+}
+
+impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
+    const TYPE: ParamType = array_type::<T>(Platform::Cuda, Kind::ArrayMut, N);
+
+    #[inline]
+    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
+        // SAFETY: the call was checked, and the slot is that of a result of this type.
+        let (buffer, (shape, _)) = unsafe {
+            let buffer = call.result_buffer(slot);
+            (buffer, shape(call, buffer))
+        };
+        ArrayMut::new(call.data(buffer).addr() as u64, shape, call.cuda().stream())
+    }
+}
+
+impl<'a> FfiArg<'a> for &'a Context {
+    const TYPE: ParamType = context_type(Platform::Cuda);
+
+    unsafe fn take(call: &'a Call<'a>, _: usize) -> Self {
+        call.cuda()
+    }
+}

@@ -1,0 +1,134 @@
+"""Failures: the right words, and a next call that works."""
+
+import jax
+import numpy as np
+import pytest
+
+JaxRuntimeError = jax.errors.JaxRuntimeError
+
+
+def fails(call, *parts):
+    with pytest.raises(JaxRuntimeError) as caught:
+        jax.block_until_ready(call())
+    text = str(caught.value)
+    for part in parts:
+        assert part in text, text
+    return text
+
+
+def test_too_many_threads_fail_that_call_only(ops, numbers):
+    x = numbers(5000)
+    for _ in range(2):
+        fails(
+            lambda: ops.double_with_threads(2048, x),
+            "fixture_cuda.double_with_threads: cannot launch the kernel `double_each`",
+            "(2048, 1, 1) threads",
+            "CUDA_ERROR_INVALID_VALUE",
+        )
+        np.testing.assert_array_equal(ops.double_with_threads(256, x), 2 * x)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("bad_ptx", ["the driver refuses its PTX", "nonsense", "CUDA_ERROR_INVALID_PTX"]),
+        ("bad_binary", ["the driver refuses its binary", "CUDA_ERROR_"]),
+        ("bad_source", ["NVRTC cannot compile it", 'identifier "undeclared_name" is undefined']),
+        ("missing_kernel", ["it has no kernel `g`", 'extern "C"']),
+    ],
+)
+def test_modules_that_cannot_be_loaded(ops, name, parts, numbers):
+    use = ops[f"fixture_cuda_broken.use_{name}"]
+    for _ in range(2):
+        fails(
+            lambda: use(numbers(3)),
+            f"fixture_cuda_broken.use_{name}: cannot load the CUDA module "
+            f"`fixture_cuda_broken::{name}`",
+            *parts,
+        )
+    np.testing.assert_array_equal(ops.sum(np.ones(3, np.float32)), 3)
+
+
+def test_parameters_of_other_sizes(ops, numbers):
+    use = ops["fixture_cuda_broken.use_other_params"]
+    text = fails(lambda: use(numbers(3)), "fixture_cuda_broken.use_other_params: ")
+    if "ran without its module" in text:
+        pytest.skip("the driver does not tell the sizes (CUDA before 12.4)")
+    assert "the kernel `f` has parameters of [4, 8] bytes" in text
+    assert "have [8, 8]" in text
+
+
+def test_a_mode_that_is_not_there_yet(ops, numbers):
+    fails(
+        lambda: ops.saxpy_own_graph(2.0, numbers(3), numbers(3)),
+        "UNIMPLEMENTED: fixture_cuda.saxpy_own_graph: graph_mode = Warp",
+    )
+
+
+def test_panics_and_own_errors(ops, numbers):
+    fails(lambda: ops.panics(numbers(3)), "INTERNAL: fixture_cuda.panics: panicked: with 3")
+    fails(
+        lambda: ops.name_the_device(numbers(3)),
+        "OUT_OF_RANGE: fixture_cuda.name_the_device: device 0, not capturing: true",
+    )
+
+
+def test_a_target_for_gpus_only_called_on_the_cpu(ops, cpu, numbers):
+    x = jax.device_put(numbers(3), cpu)
+    with pytest.raises(NotImplementedError, match="no handler for the platform cpu"):
+        ops.sum(x)
+
+
+CAPTURED = """
+x = jnp.ones(10, jnp.float32)
+f = jax.jit(lambda x: {call}(x))
+error = None
+for _ in range(5):
+    try:
+        f(x).block_until_ready()
+    except jax.errors.JaxRuntimeError as caught:
+        error = caught
+print(error)
+print(np.asarray(ops.sum(x)), np.asarray(ops.saxpy(2.0, x, x))[0])
+"""
+
+
+def test_a_body_that_waits_in_a_capture(python):
+    out = python(CAPTURED.format(call="ops.waits"), capture=True)
+    assert "fixture_cuda.waits: " in out
+    assert "graph_mode = None" in out
+    assert out.splitlines()[-1] == "10.0 3.0"
+
+
+def test_a_module_that_was_not_named_in_a_capture(python):
+    out = python(CAPTURED.format(call="ops.uses_undeclared"), capture=True)
+    # Where XLA runs the body once before its first capture, that loads the module.
+    assert out.startswith("None") or (
+        "fixture_cuda_broken.uses_undeclared: the CUDA module `fixture_cuda_broken::late` is not "
+        "loaded" in out
+    )
+    assert out.splitlines()[-1] == "10.0 3.0"
+
+
+def test_a_module_that_was_not_named_is_loaded_when_needed(ops, numbers):
+    use = ops["fixture_cuda_broken.uses_undeclared_uncaptured"]
+    assert np.asarray(use(numbers(3)))[0] == 2
+
+
+def test_waiting_for_each_call_names_the_kernel_that_fails(python):
+    out = python(
+        """
+x = jnp.ones(10, jnp.float32)
+print(np.asarray(ops.saxpy_uncaptured(2.0, x, x))[0], flush=True)
+try:
+    ops.faults(x).block_until_ready()
+except jax.errors.JaxRuntimeError as error:
+    print(error, flush=True)
+import os
+os._exit(0)  # the CUDA of this process is broken
+""",
+        JAX_CALLABLE_SYNC="1",
+    )
+    assert out.startswith("3.0\n")
+    assert "fixture_cuda.faults: a kernel of this call" in out
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS" in out
