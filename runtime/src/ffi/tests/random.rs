@@ -1,6 +1,7 @@
 //! Random frames: the short cut against the full check, and both against a plain model.
 
 use super::super::frame::Call;
+use super::super::place::Place;
 use super::super::plain::is_plain;
 use super::*;
 use crate::plan::Plan;
@@ -122,7 +123,7 @@ fn compare<D: Definition>() -> [u32; 3] {
             // must be noticed.
             let (plain, checked) = unsafe {
                 let plain = is_plain(callable, plan, frame);
-                let mut call = Call::new(callable, plan, frame);
+                let mut call = Call::new(callable, plan, frame, Place::HOST);
                 (plain, call.check())
             };
             (
