@@ -25,11 +25,14 @@ def plugins() -> dict[str, str]:
 
 
 @functools.cache
-def open_nvrtc() -> tuple[str, ...]:
-    """Opens NVRTC from the CUDA packages that JAX uses, if they are installed.
+def open_library(name: str) -> tuple[str, ...]:
+    """Opens a library of CUDA from the packages that JAX uses, if they are installed.
 
     Those packages are not where the dynamic linker looks. Once it is open, a library that asks for
     it by name gets this one. Nothing of CUDA is called, and no device is touched.
+
+    Args:
+        name: The library without `lib`: "nvrtc", "cublas".
 
     Returns:
         The paths that were opened.
@@ -37,7 +40,7 @@ def open_nvrtc() -> tuple[str, ...]:
     if not plugins():
         return ()
     opened = []
-    for path in _nvrtc_files():
+    for path in _files(name):
         try:
             ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
         except OSError:
@@ -46,8 +49,8 @@ def open_nvrtc() -> tuple[str, ...]:
     return tuple(opened)
 
 
-def _nvrtc_files() -> Iterator[Path]:
+def _files(name: str) -> Iterator[Path]:
     """Finds `nvidia/cuda_nvrtc/lib/libnvrtc.so.12`, and `nvidia/cu13/lib/libnvrtc.so.13`."""
     spec = importlib.util.find_spec("nvidia")
     for folder in (spec and spec.submodule_search_locations) or ():
-        yield from sorted(Path(folder).glob("*/lib/libnvrtc.so.[0-9]*"))
+        yield from sorted(Path(folder).glob(f"*/lib/lib{name}.so.[0-9]*"))

@@ -89,7 +89,9 @@ def _cuda(report: _Report) -> None:
     else:
         report.line("CUDA driver", "libcuda.so.1")
     if plugins:
-        report.line("NVRTC", ", ".join(_cuda_packages.open_nvrtc()) or "not in JAX's packages")
+        report.line(
+            "NVRTC", ", ".join(_cuda_packages.open_library("nvrtc")) or "not in JAX's packages"
+        )
 
 
 def _library(report: _Report, library: str, *, has_jax: bool) -> None:

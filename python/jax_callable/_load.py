@@ -44,8 +44,8 @@ def load(path_or_name: str | os.PathLike[str]) -> Library:
     opened = open_library(path_or_name)
     with _lock:
         if opened.digest not in _loaded:
-            if any("CUDA" in target.platforms for target in opened.manifest.targets):
-                _cuda.open_nvrtc()
+            for name in opened.manifest.cuda_libraries:
+                _cuda.open_library(name)
             callables = [
                 Callable(target, _register(opened, target), str(opened.path))
                 for target in opened.manifest.targets

@@ -214,11 +214,13 @@ class Manifest:
     Attributes:
         version: Version of the jax-callable crate that the library was built with.
         targets: Its targets, in the library's order.
+        cuda_libraries: The libraries of CUDA, beside the driver, that it may open.
         raw: The parsed JSON.
     """
 
     version: str
     targets: tuple[Target, ...]
+    cuda_libraries: tuple[str, ...]
     raw: Mapping[str, Any]
 
 
@@ -241,6 +243,7 @@ def parse(text: str | bytes, source: str) -> Manifest:
             problems = [_str(problem) for problem in raw["errors"]]
             targets = tuple(_target(target) for target in raw["targets"])
             version = _str(raw["version"])
+            cuda_libraries = tuple(_str(name) for name in raw["cuda_libraries"])
     except (KeyError, TypeError, ValueError) as error:
         detail = f"missing key {error}" if isinstance(error, KeyError) else str(error)
         raise ManifestError(
@@ -256,7 +259,7 @@ def parse(text: str | bytes, source: str) -> Manifest:
             f"{source}: the library has no targets. Mark a function with #[jax_callable]; if the "
             "functions live in other crates, keep them with jax_callable::link!(crate_name);"
         )
-    return Manifest(version, targets, raw)
+    return Manifest(version, targets, cuda_libraries, raw)
 
 
 def check_abi(found: int, source: str) -> None:

@@ -4,12 +4,23 @@ use crate::registry::{ABI_VERSION, Target};
 use crate::signature::{Callable, Dim, GraphCacheMax, Kind, Length, Param, StaticType};
 use serde_json::{Map, Value, json};
 
+/// The libraries of CUDA, beside the driver, that this library may open, each after those that
+/// it needs itself.
+const CUDA_LIBRARIES: &[&str] = if cfg!(all(feature = "_cuda", feature = "cublas")) {
+    &["nvrtc", "cublasLt", "cublas"]
+} else if cfg!(feature = "_cuda") {
+    &["nvrtc"]
+} else {
+    &[]
+};
+
 /// Writes the manifest.
 pub(crate) fn write(targets: &[Target], errors: &[String]) -> String {
     json!({
         "abi": ABI_VERSION,
         "version": env!("CARGO_PKG_VERSION"),
         "errors": errors,
+        "cuda_libraries": CUDA_LIBRARIES,
         "targets": targets.iter().map(target).collect::<Vec<_>>(),
     })
     .to_string()

@@ -1,22 +1,30 @@
 //! What a body can ask of the running call on a GPU.
 
+use super::capture::Capture;
 use super::device::Device;
 use super::driver::failed;
 use crate::error::Result;
 use cudarc::driver::sys::CUstreamCaptureStatus;
 use cudarc::driver::{CudaContext, CudaFunction, CudaStream, LaunchArgs, result};
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The running call on a GPU: its device and its stream.
 #[derive(Debug)]
 pub struct Context {
     device: &'static Device,
     stream: Arc<CudaStream>,
+    /// Host memory that the graph being captured owns.
+    owned: Mutex<Vec<Range<usize>>>,
 }
 
 impl Context {
     pub(super) fn new(device: &'static Device, stream: Arc<CudaStream>) -> Context {
-        Context { device, stream }
+        Context {
+            device,
+            stream,
+            owned: Mutex::default(),
+        }
     }
 
     /// The device's ordinal among this process's CUDA devices.
@@ -56,6 +64,29 @@ impl Context {
             .capture_status()
             .map_err(|error| failed("cannot ask for the capture status", error))?;
         Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+
+    /// The capture under way on the call's stream, to be checked after the body.
+    pub(crate) fn capture(&self) -> Result<Option<Capture>> {
+        Capture::of(&self.stream)
+    }
+
+    /// Refuses copies that the body has added to a capture and that use host memory which the
+    /// graph does not own.
+    pub(crate) fn check_capture(&self, capture: &Capture) -> Result<()> {
+        let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        capture.check(&self.stream, &owned)
+    }
+
+    #[cfg(feature = "cublas")]
+    pub(super) fn handles(&self) -> &'static super::blas::Handles {
+        self.device.handles()
+    }
+
+    /// Notes host memory that the graph being captured owns.
+    pub(super) fn own(&self, range: Range<usize>) {
+        let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        owned.push(range);
     }
 
     /// Queues a copy on the call's stream.

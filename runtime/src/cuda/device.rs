@@ -15,6 +15,8 @@ pub(super) const MAX_DEVICES: usize = 64;
 pub(crate) struct Device {
     ordinal: usize,
     context: Arc<CudaContext>,
+    #[cfg(feature = "cublas")]
+    handles: super::blas::Handles,
 }
 
 static DEVICES: [OnceLock<Device>; MAX_DEVICES] = [const { OnceLock::new() }; MAX_DEVICES];
@@ -57,7 +59,12 @@ impl Device {
         // events, which XLA's captures would refuse; streams that a body makes itself are
         // its own to order, as `Context::stream` says.
         unsafe { context.disable_event_tracking() };
-        Ok(slot.get_or_init(|| Device { ordinal, context }))
+        Ok(slot.get_or_init(|| Device {
+            ordinal,
+            context,
+            #[cfg(feature = "cublas")]
+            handles: super::blas::Handles::default(),
+        }))
     }
 
     pub(crate) fn ordinal(&self) -> usize {
@@ -66,6 +73,11 @@ impl Device {
 
     pub(super) fn context(&self) -> &Arc<CudaContext> {
         &self.context
+    }
+
+    #[cfg(feature = "cublas")]
+    pub(super) fn handles(&self) -> &super::blas::Handles {
+        &self.handles
     }
 
     /// What a body sees of a call on this device.

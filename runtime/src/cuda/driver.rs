@@ -64,6 +64,64 @@ pub(super) fn has(symbol: &[u8]) -> bool {
     }
 }
 
+/// The names of one of CUDA's libraries, the best first. A driver runs what belongs to its own
+/// major version, and to older ones.
+#[cfg(feature = "cublas")]
+pub(super) fn library_names(stem: &str) -> Vec<String> {
+    let majors: &[_] = if version() >= 13_000 {
+        &[13, 12]
+    } else {
+        &[12]
+    };
+    majors
+        .iter()
+        .map(|major| format!("{stem}.{major}"))
+        .collect()
+}
+
+/// Opens the first of these libraries that can be, or says why none can.
+#[cfg(feature = "cublas")]
+pub(super) fn open_library(
+    names: &[String],
+) -> std::result::Result<(libloading::Library, &str), String> {
+    let mut reasons = Vec::new();
+    for name in names {
+        // SAFETY: the initialisers of CUDA's libraries may run at any time.
+        match unsafe { libloading::Library::new(name) } {
+            Ok(library) => return Ok((library, name)),
+            Err(error) => reasons.push(match std::error::Error::source(&error) {
+                Some(source) => source.to_string(),
+                None => format!("{name}: {error}"),
+            }),
+        }
+    }
+    Err(reasons.join("; "))
+}
+
+/// `cuStreamGetCaptureInfo_v2`.
+pub(super) type CaptureInfo = unsafe extern "C" fn(
+    sys::CUstream,
+    *mut sys::CUstreamCaptureStatus,
+    *mut u64,
+    *mut sys::CUgraph,
+    *mut *const sys::CUgraphNode,
+    *mut usize,
+) -> CUresult;
+
+/// Asks for a stream's capture. Bindings for CUDA 13 lack the function, drivers have it.
+pub(super) fn capture_info() -> Result<CaptureInfo> {
+    static FUNCTION: OnceLock<Option<CaptureInfo>> = OnceLock::new();
+    // SAFETY: only called where the library is present; the function has this type in every
+    // driver since CUDA 11.3.
+    let find = || unsafe {
+        let symbol = sys::culib().get::<CaptureInfo>(b"cuStreamGetCaptureInfo_v2\0");
+        symbol.ok().map(|function| *function)
+    };
+    FUNCTION.get_or_init(find).ok_or_else(|| {
+        Error::failed_precondition("the CUDA driver has no `cuStreamGetCaptureInfo_v2`: update it")
+    })
+}
+
 /// An error of the driver, with what was done.
 #[cold]
 pub(crate) fn failed(what: impl std::fmt::Display, error: DriverError) -> Error {

@@ -44,17 +44,29 @@
 //! CUDA version is chosen by the features of this crate, and cannot be chosen twice.
 
 mod array;
+#[cfg(feature = "cublas")]
+mod blas;
+mod capture;
 mod context;
+#[cfg(feature = "cublas")]
+mod cublas;
 mod device;
 mod driver;
+#[cfg(feature = "cublas")]
+mod gemm;
 mod kernel;
 mod module;
 mod nvrtc;
 mod ready;
+mod upload;
 
 pub use array::{Array, ArrayMut};
+#[cfg(feature = "cublas")]
+pub use blas::{Blas, BlasElement};
 pub use context::Context;
 pub use cudarc::driver::LaunchConfig;
+#[cfg(feature = "cublas")]
+pub use gemm::{Gemm, Op};
 pub use kernel::{KernelArg, KernelValue};
 pub(crate) use module::load;
 #[doc(hidden)]

@@ -45,6 +45,7 @@ pub(super) unsafe fn initialize(frame: &sys::CallFrame, callable: &'static Calla
 #[inline]
 pub(super) unsafe fn execute(
     frame: &sys::CallFrame,
+    callable: &Callable,
     run: impl FnOnce(Place<'_>) -> Result<()>,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
@@ -55,24 +56,33 @@ pub(super) unsafe fn execute(
     // SAFETY: the stream is XLA's for this device, whose primary context XLA uses, and the
     // context is used during the call.
     let context = unsafe { device.on_stream(stream) };
+    let capture = match callable.graph_mode {
+        GraphMode::Jax => context.capture()?,
+        _ => None,
+    };
     let result = run(Place::Cuda(&context));
-    if let Err(error) = result {
-        return Err(match context.is_capturing() {
-            Ok(false) => error,
-            // A capture that broke is still one.
-            _ => Error::new(
-                error.code(),
-                format!(
-                    "{error} (while XLA captured the call into a CUDA graph; a body that must \
-                     wait, allocate or load there needs graph_mode = None)"
-                ),
-            ),
-        });
+    match &capture {
+        Some(capture) => result
+            .and_then(|()| context.check_capture(capture))
+            .map_err(in_capture),
+        None => {
+            result?;
+            if waits_for_each_call() {
+                context.synchronize()?;
+            }
+            Ok(())
+        }
     }
-    if waits_for_each_call() && !context.is_capturing()? {
-        context.synchronize()?;
-    }
-    Ok(())
+}
+
+fn in_capture(error: Error) -> Error {
+    Error::new(
+        error.code(),
+        format!(
+            "{error} (while XLA captured the call into a CUDA graph; a body that must wait, \
+             allocate or load there needs graph_mode = None)"
+        ),
+    )
 }
 
 /// Whether the environment has `JAX_CALLABLE_SYNC=1`.

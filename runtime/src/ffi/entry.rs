@@ -158,7 +158,9 @@ fn do_execute<D: Definition>(frame: &sys::CallFrame, callable: &'static Callable
     if const { matches!(D::CALLABLE.platform(), Platform::Cuda) } {
         // SAFETY: this is the running EXECUTE call's frame, which has a table.
         return unsafe {
-            super::cuda_call::execute(frame, |place| execute_at::<D>(frame, callable, place))
+            super::cuda_call::execute(frame, callable, |place| {
+                execute_at::<D>(frame, callable, place)
+            })
         };
     }
     execute_at::<D>(frame, callable, Place::HOST)

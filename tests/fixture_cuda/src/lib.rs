@@ -1,6 +1,8 @@
 //! The functions that the tests on a GPU call: each is as small as what it tests allows.
 
+mod blas;
 mod dtypes;
+mod host;
 mod launch;
 mod modes;
 mod shapes;

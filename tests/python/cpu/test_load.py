@@ -156,7 +156,8 @@ def test_another_abi_version(sibling, monkeypatch, abi, remedy):
         ("[]", "the manifest of this library is damaged"),
         ('{"abi": 1}', "damaged (missing key 'errors')"),
         (
-            '{"abi": 1, "version": "0.1.0", "errors": ["`a.f` is bad"], "targets": []}',
+            '{"abi": 1, "version": "0.1.0", "errors": ["`a.f` is bad"], "cuda_libraries": [], '
+            '"targets": []}',
             "`a.f` is bad",
         ),
     ],

@@ -71,7 +71,14 @@ def raw_target(name, *params, crate="demo", handlers=None, **options):
 
 
 def manifest(*targets, **keys):
-    return {"abi": 1, "version": "0.1.0", "errors": [], "targets": list(targets), **keys}
+    return {
+        "abi": 1,
+        "version": "0.1.0",
+        "errors": [],
+        "cuda_libraries": [],
+        "targets": list(targets),
+        **keys,
+    }
 
 
 def target(name, *params, **options):
