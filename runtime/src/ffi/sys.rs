@@ -98,6 +98,7 @@ pub struct Array {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct Buffer {
     pub struct_size: usize,
     pub extension_start: *mut ExtensionBase,
@@ -109,6 +110,7 @@ pub struct Buffer {
 
 /// `XLA_FFI_Args` and `XLA_FFI_Rets`, which have one layout.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct Buffers {
     pub struct_size: usize,
     pub extension_start: *mut ExtensionBase,
@@ -118,6 +120,7 @@ pub struct Buffers {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct Attrs {
     pub struct_size: usize,
     pub extension_start: *mut ExtensionBase,
@@ -128,6 +131,7 @@ pub struct Attrs {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct CallFrame {
     pub struct_size: usize,
     pub extension_start: *mut ExtensionBase,
