@@ -2,6 +2,7 @@
 
 mod blas;
 mod dtypes;
+mod graphs;
 mod host;
 mod launch;
 mod modes;
