@@ -1,8 +1,11 @@
 //! The functions that the tests on a GPU call: each is as small as what it tests allows.
 
+mod captured;
 mod dtypes;
+mod halves;
 mod launch;
 mod modes;
+mod overrun;
 mod shapes;
 
 use jax_callable::cuda::{KernelValue, LaunchConfig};
