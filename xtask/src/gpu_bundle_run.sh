@@ -10,12 +10,15 @@
 #                                     another program than compute-sanitizer; SANITIZER_OPTIONS are
 #                                     instead of `--report-api-errors no`: XLA asks the driver for
 #                                     much that it does not have.
+#   run.sh bench [OUT]                the benchmarks, whose tables go to the file OUT as well. Needs
+#                                     g++, nvcc for C++'s side, and Warp for its side.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 python=${PYTHON:-python3}
 export PYTHONPATH=$here/python${PYTHONPATH:+:$PYTHONPATH}
 export PYTHONDONTWRITEBYTECODE=1
 export JAX_CALLABLE_FIXTURE_CUDA=$here/lib/libfixture_cuda.so
+export JAX_CALLABLE_BENCH_OPS_CUDA=$here/lib/libbench_ops_cuda.so
 export JAX_CALLABLE_REQUIRE_GPU=${JAX_CALLABLE_REQUIRE_GPU:-1}
 
 run_tests() {
@@ -80,5 +83,6 @@ os._exit(0)  # the CUDA of this process may be broken
 
 case ${1:-} in
     sanitize) "$@" ;;
+    bench) shift && "$python" "$here/bench/bench.py" "$@" ;;
     *) run_tests "$@" ;;
 esac
