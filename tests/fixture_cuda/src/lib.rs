@@ -4,6 +4,7 @@ mod captured;
 mod dtypes;
 mod halves;
 mod launch;
+mod meeting;
 mod modes;
 mod overrun;
 mod shapes;

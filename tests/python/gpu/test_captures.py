@@ -45,6 +45,13 @@ print(*captured_nodes())
 calls(True)
 print(*captured_nodes())
 print(wrong)
+f = jax.jit(lambda x: ops.walks_its_graph(3.0, False, x))
+x = jnp.arange(1000, dtype=jnp.float32)
+for i in range(40):
+    result = f(x)
+    assert (np.asarray(result[1]) == 3 * np.arange(1000)).all(), i
+    del result
+print(captured_nodes()[0])
 """
 
 
@@ -58,6 +65,8 @@ def test_a_capture_holds_the_nodes_of_the_body_only(python):
     assert with_host_node[0] >= 1
     assert with_host_node[1:] == [2, 1, 1, 1] * 2
     assert out[2] == "[]"
+    # Calls with the same addresses replay what was captured, and run no body.
+    assert 1 <= int(out[3]) < 10
 
 
 LOOP = """

@@ -83,3 +83,21 @@ def test_compiling_while_others_run(ops, programs, numbers):
         np.testing.assert_array_equal(f(x, y), i * x + y)
 
     run_in_threads([*programs, compile_anew], 20)
+
+
+def test_bodies_run_at_the_same_time(ops, numbers):
+    x = numbers(100)
+    # Compiled before, for a body that runs alone waits for another one.
+    double = jax.jit(lambda x: ops.meets(x) * 2).lower(x).compile()
+    increment = jax.jit(lambda x: ops.meets(x) + 1).lower(x).compile()
+    results = {}
+    threads = [
+        threading.Thread(target=lambda name, f: results.update({name: np.asarray(f(x))}), args=pair)
+        for pair in (("double", double), ("increment", increment))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    np.testing.assert_array_equal(results["double"], x * 2)
+    np.testing.assert_array_equal(results["increment"], x + 1)
