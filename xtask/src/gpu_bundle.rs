@@ -1,4 +1,5 @@
-//! `cargo xtask gpu-bundle`: what a machine with a GPU, but without Rust, needs for the tests.
+//! `cargo xtask gpu-bundle`: what a machine with a GPU, but without Rust, needs for the tests
+//! and benchmarks.
 
 use std::fs;
 use std::io;
@@ -6,32 +7,35 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::cmd::{self, Result};
-use crate::repo::{CUDA_LIBRARY, Repo};
+use crate::repo::{CUDA_BENCH_LIBRARY, CUDA_LIBRARY, Repo};
 
 /// What the bundle may weigh, to be carried over slow connections.
 const LIMIT: u64 = 60 << 20;
 
 const RUN: &str = include_str!("gpu_bundle_run.sh");
 
-/// Builds the library and lays out the bundle anew.
+/// Builds the libraries and lays out the bundle anew.
 pub(crate) fn gpu_bundle(repo: &Repo) -> Result {
-    cmd::run(repo.cargo("build --profile bundle -p").arg(CUDA_LIBRARY))?;
     let bundle = repo.target.join("gpu-bundle");
     if bundle.exists() {
         fs::remove_dir_all(&bundle)?;
     }
-    let library = repo.library(CUDA_LIBRARY);
-    let name = library.file_name().ok_or("a library has a name")?;
     fs::create_dir_all(bundle.join("lib"))?;
-    fs::copy(
-        repo.target.join("bundle").join(name),
-        bundle.join("lib").join(name),
-    )?;
+    for library in [CUDA_LIBRARY, CUDA_BENCH_LIBRARY] {
+        cmd::run(repo.cargo("build --profile bundle -p").arg(library))?;
+        let built = repo.library(library);
+        let name = built.file_name().ok_or("a library has a name")?;
+        fs::copy(
+            repo.target.join("bundle").join(name),
+            bundle.join("lib").join(name),
+        )?;
+    }
     copy_sources(
         &repo.root.join("python/jax_callable"),
         &bundle.join("python/jax_callable"),
     )?;
     copy_sources(&repo.root.join("tests/python/gpu"), &bundle.join("tests"))?;
+    copy_sources(&repo.root.join("benches/cuda"), &bundle.join("bench"))?;
     let run = bundle.join("run.sh");
     fs::write(&run, RUN)?;
     fs::set_permissions(&run, fs::Permissions::from_mode(0o755))?;
@@ -42,7 +46,8 @@ pub(crate) fn gpu_bundle(repo: &Repo) -> Result {
     }
     eprintln!("{}: {} KiB", repo.short(&bundle), size >> 10);
     eprintln!(
-        "on a machine with a GPU, JAX for CUDA and pytest: gpu-bundle/run.sh [PYTEST ARGS...]"
+        "on a machine with a GPU, JAX for CUDA and pytest: gpu-bundle/run.sh [PYTEST ARGS...], \
+         run.sh sanitize, run.sh bench"
     );
     Ok(())
 }

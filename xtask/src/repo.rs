@@ -20,6 +20,9 @@ pub(crate) const LIBRARIES: [&str; 5] = [
 /// Cargo would turn its features on for all.
 pub(crate) const CUDA_LIBRARY: &str = "fixture_cuda";
 
+/// The crate whose cdylib the benchmarks on a GPU load.
+pub(crate) const CUDA_BENCH_LIBRARY: &str = "bench-ops-cuda";
+
 pub(crate) struct Repo {
     pub(crate) root: PathBuf,
     /// Cargo's target directory, wherever its settings put it.

@@ -1,11 +1,15 @@
 //! The functions that the tests on a GPU call: each is as small as what it tests allows.
 
 mod blas;
+mod captured;
 mod dtypes;
 mod graphs;
+mod halves;
 mod host;
 mod launch;
+mod meeting;
 mod modes;
+mod overrun;
 mod shapes;
 
 use jax_callable::cuda::{KernelValue, LaunchConfig};

@@ -19,6 +19,11 @@ LIBRARY = "JAX_CALLABLE_FIXTURE_CUDA"
 REQUIRED = "JAX_CALLABLE_REQUIRE_GPU"
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "deliberate_error: makes the driver or a kernel fail")
+    config.addinivalue_line("markers", "slow: more calls than a checked run has time for")
+
+
 def _find_gpus():
     try:
         return jax.devices("cuda")

@@ -16,6 +16,7 @@ def fails(call, *parts):
     return text
 
 
+@pytest.mark.deliberate_error
 def test_too_many_threads_fail_that_call_only(ops, numbers):
     x = numbers(5000)
     for _ in range(2):
@@ -28,6 +29,7 @@ def test_too_many_threads_fail_that_call_only(ops, numbers):
         np.testing.assert_array_equal(ops.double_with_threads(256, x), 2 * x)
 
 
+@pytest.mark.deliberate_error
 @pytest.mark.parametrize(
     ("name", "parts"),
     [
@@ -49,6 +51,7 @@ def test_modules_that_cannot_be_loaded(ops, name, parts, numbers):
     np.testing.assert_array_equal(ops.sum(np.ones(3, np.float32)), 3)
 
 
+@pytest.mark.deliberate_error
 def test_parameters_of_other_sizes(ops, numbers):
     use = ops["fixture_cuda_broken.use_other_params"]
     text = fails(lambda: use(numbers(3)), "fixture_cuda_broken.use_other_params: ")
@@ -93,6 +96,7 @@ print(np.asarray(ops.sum(x)), np.asarray(ops.saxpy(2.0, x, x))[0])
 """
 
 
+@pytest.mark.deliberate_error
 def test_a_body_that_waits_in_a_capture(python):
     out = python(CAPTURED.format(call="ops.waits"), capture=True)
     assert "fixture_cuda.waits: " in out
@@ -115,6 +119,7 @@ def test_a_module_that_was_not_named_is_loaded_when_needed(ops, numbers):
     assert np.asarray(use(numbers(3)))[0] == 2
 
 
+@pytest.mark.deliberate_error
 def test_waiting_for_each_call_names_the_kernel_that_fails(python):
     out = python(
         """
