@@ -40,10 +40,16 @@
 //! some later point; with `JAX_CALLABLE_SYNC=1` in the environment every call waits for its
 //! work, and the error names the target.
 //!
+//! What NVRTC compiles is kept on disk for the next process, in `$JAX_CALLABLE_CACHE_DIR`, which
+//! is `$XDG_CACHE_HOME/jax-callable` or `~/.cache/jax-callable` unless it is set; set to nothing,
+//! it turns this off. Up to 256 MiB are kept, the most recently used. Removing the folder is safe
+//! at any time. Sources that `#include` other files are compiled anew in each process.
+//!
 //! `cudarc` is re-exported as [`jax_callable::cudarc`](crate::cudarc). Use that one: its
 //! CUDA version is chosen by the features of this crate, and cannot be chosen twice.
 
 mod array;
+mod cache;
 mod context;
 mod device;
 mod driver;
