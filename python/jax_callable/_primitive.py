@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.errors
 import jax.ffi
 import numpy as np
 from jax import lax
@@ -30,7 +31,7 @@ from jax_callable._manifest import Target
 from jax_callable._scalars import ArrayAttribute, Attribute, numpy_dtype
 
 # JAX's lowering platforms, and XLA's names under which handlers are registered.
-_XLA_PLATFORMS = {"cpu": "cpu", "cuda": "CUDA", "rocm": "ROCM", "tpu": "TPU"}
+_XLA_PLATFORMS = {"cpu": "cpu", "cuda": "CUDA"}
 
 InconclusiveDimensionOperation = _core.InconclusiveDimensionOperation
 """What JAX raises when the value of a symbolic dimension would decide."""
@@ -196,13 +197,21 @@ def _value(attribute: Attribute) -> Any:
 
 
 def _check_platforms(target: Target, platforms: Sequence[str]) -> None:
-    for platform in platforms:
-        if _XLA_PLATFORMS.get(platform, platform) not in target.platforms:
-            available = " and ".join(target.platforms)
+    """Refuses a program that can only fail.
+
+    A program for several platforms may never come to the one that is absent; the handler there
+    raises the same error if it does.
+    """
+    names = [_XLA_PLATFORMS.get(platform, platform) for platform in platforms]
+    absent = target.absent
+    if absent and all(name == absent.platform for name in names):
+        # The type and the words of what the handler would raise.
+        raise jax.errors.JaxRuntimeError(f"FAILED_PRECONDITION: {target.path}: {absent.reason}")
+    for name, platform in zip(names, platforms, strict=True):
+        if name not in target.platforms and not (absent and name == absent.platform):
             raise NotImplementedError(
-                f"{target.path}: no handler for the platform {platform}; the library has one for "
-                f'{available}. Write a #[jax_callable(name = "{target.name}")] function for it, '
-                "or move the arrays with jax.device_put"
+                f"{target.path}: no handler for the platform {platform}: Rust functions run on "
+                "cpu and cuda. Move the arrays there with jax.device_put"
             )
 
 

@@ -29,6 +29,7 @@ compile_error!(
 #[cfg(test)]
 extern crate self as jax_callable;
 
+mod absent;
 mod batch;
 #[doc(hidden)]
 pub mod check;

@@ -13,20 +13,24 @@ const LIMIT: u64 = 60 << 20;
 
 const RUN: &str = include_str!("gpu_bundle_run.sh");
 
-/// Builds the library and lays out the bundle anew.
+/// One with CUDA and one without. Each is built by itself: together, Cargo would turn the first
+/// one's features on for both.
+const BUNDLED: [&str; 2] = [CUDA_LIBRARY, "fixture"];
+
+/// Builds the libraries and lays out the bundle anew.
 pub(crate) fn gpu_bundle(repo: &Repo) -> Result {
-    cmd::run(repo.cargo("build --profile bundle -p").arg(CUDA_LIBRARY))?;
     let bundle = repo.target.join("gpu-bundle");
     if bundle.exists() {
         fs::remove_dir_all(&bundle)?;
     }
-    let library = repo.library(CUDA_LIBRARY);
-    let name = library.file_name().ok_or("a library has a name")?;
     fs::create_dir_all(bundle.join("lib"))?;
-    fs::copy(
-        repo.target.join("bundle").join(name),
-        bundle.join("lib").join(name),
-    )?;
+    for name in BUNDLED {
+        cmd::run(repo.cargo("build --profile bundle -p").arg(name))?;
+        let library = repo.library(name);
+        let file = library.file_name().ok_or("a library has a name")?;
+        let built = repo.target.join("bundle").join(file);
+        fs::copy(built, bundle.join("lib").join(file))?;
+    }
     copy_sources(
         &repo.root.join("python/jax_callable"),
         &bundle.join("python/jax_callable"),

@@ -8,6 +8,7 @@ python=${PYTHON:-python3}
 export PYTHONPATH=$here/python${PYTHONPATH:+:$PYTHONPATH}
 export PYTHONDONTWRITEBYTECODE=1
 export JAX_CALLABLE_FIXTURE_CUDA=$here/lib/libfixture_cuda.so
+export JAX_CALLABLE_FIXTURE=$here/lib/libfixture.so
 export JAX_CALLABLE_REQUIRE_GPU=${JAX_CALLABLE_REQUIRE_GPU:-1}
 flags=${XLA_FLAGS:-}
 
