@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
-from jax_callable import _cuda
+from jax_callable import _cuda, _preload
 from jax_callable._library import Library
 from jax_callable._manifest import Absent, Handler, Target
 from jax_callable._open import EXECUTE, INITIALIZE, INSTANTIATE, OpenLibrary, open_library
@@ -47,7 +47,12 @@ def load(path_or_name: str | os.PathLike[str]) -> Library:
             if any("CUDA" in target.platforms for target in opened.manifest.targets):
                 _cuda.open_nvrtc()
             callables = [
-                Callable(target, _register(opened, target), str(opened.path))
+                Callable(
+                    target,
+                    _register(opened, target),
+                    str(opened.path),
+                    _preload.of(opened, target),
+                )
                 for target in opened.manifest.targets
             ]
             _loaded[opened.digest] = Library(opened, callables)

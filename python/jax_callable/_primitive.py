@@ -21,6 +21,7 @@ import numpy as np
 from jax import lax
 from jax._src import core as _core
 from jax._src import effects as _effects
+from jax._src import xla_bridge as _xla_bridge
 from jax._src.interpreters.mlir import ir_attribute as _ir_attribute
 from jax._src.lib import xla_client as _xla_client
 from jax.extend.core import Primitive
@@ -296,6 +297,29 @@ def _refuse_transpose(*args: Any, call: Call, batch: tuple[str, ...]) -> Any:
 
 ad.primitive_jvps[callable_p] = _refuse_jvp
 ad.primitive_transposes[callable_p] = _refuse_transpose
+
+
+def traced_cuda_devices(*, everywhere: bool) -> list[int]:
+    """The CUDA devices on which a call that is being traced will run, if nothing else is said.
+
+    Args:
+        everywhere: All of this process's, if one of them is the default device.
+
+    Returns:
+        Ordinals as CUDA counts them. Empty for an eager call, whose arrays decide, where the
+        default device is none of CUDA's, and until JAX has started CUDA, which this never does.
+    """
+    cuda = _xla_bridge._backends.get("cuda")
+    if cuda is None or _core.trace_state_clean():
+        return []
+    devices = cuda.local_devices()
+    default = jax.config.jax_default_device
+    if default is None or isinstance(default, str):
+        # A platform, or that which JAX prefers: its first device. All have been started.
+        default = devices[0] if _xla_bridge.get_backend(default) is cuda else None
+    if default not in devices:
+        return []
+    return [device.local_hardware_id for device in (devices if everywhere else [default])]
 
 
 def registered_on_cpu(name: str) -> bool:

@@ -74,6 +74,8 @@ impl Registration {
 pub(crate) struct Library {
     /// In the order that the manifest numbers them.
     pub(crate) handlers: Vec<Handlers>,
+    /// Those of the first handlers, in their order.
+    pub(crate) callables: Vec<&'static Callable>,
     pub(crate) manifest: CString,
 }
 
@@ -100,6 +102,7 @@ pub(crate) fn library() -> &'static Library {
         let text = manifest::write(&targets, &errors);
         Library {
             handlers,
+            callables: registrations.iter().map(|r| r.callable).collect(),
             manifest: CString::new(text).unwrap_or_default(),
         }
     })

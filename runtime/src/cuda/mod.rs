@@ -62,9 +62,9 @@ pub use array::{Array, ArrayMut};
 pub use context::Context;
 pub use cudarc::driver::LaunchConfig;
 pub use kernel::{KernelArg, KernelValue};
-pub(crate) use module::load;
 #[doc(hidden)]
 pub use module::{Image, Kernel, Module};
+pub(crate) use module::{load, preload};
 pub(crate) use ready::Ready;
 
 #[doc(inline)]

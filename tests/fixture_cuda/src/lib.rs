@@ -3,6 +3,7 @@
 mod dtypes;
 mod launch;
 mod modes;
+mod preload;
 mod shapes;
 
 use jax_callable::cuda::{KernelValue, LaunchConfig};

@@ -120,3 +120,25 @@ def test_programs_for_gpus_are_lowered_here(cuda_ops):
     traced = jax.jit(cuda_ops.sum).trace(x)
     text = traced.lower(lowering_platforms=("cuda",)).as_text()
     assert "@fixture_cuda.sum." in text
+
+
+def test_a_cpu_program_loads_no_modules(cuda_ops, monkeypatch):
+    monkeypatch.setattr(type(cuda_ops._opened), "preload", lambda *_: pytest.fail("preloaded"))
+    assert cuda_ops.sum._preload is not None
+    jax.jit(cuda_ops.saxpy, static_argnums=0).lower(2.0, x, x)
+    jax.jit(cuda_ops.sum).trace(x).lower(lowering_platforms=("cuda",))
+
+
+def test_what_cannot_be_preloaded_is_told(cuda_ops):
+    opened = cuda_ops._opened
+    handlers = {each.platform: each for each in cuda_ops.saxpy.target.handlers}
+    assert "saxpy) is no callable for CUDA" in opened.preload(handlers["cpu"].index, 0)
+    for index in (cuda_ops.sum.target.absent.index, 1 << 31):
+        assert "(none) is no callable for CUDA" in opened.preload(index, 0)
+    problem = opened.preload(handlers["CUDA"].index, -1)
+    assert "libcuda.so.1" in problem or "ordinal -1" in problem
+
+
+def test_a_library_without_cuda_preloads_nothing(ops):
+    assert ops.cumsum._preload is None
+    assert "is no callable for CUDA" in ops._opened.preload(0, 0)
