@@ -41,6 +41,7 @@ mod dims;
 mod dtype;
 mod element;
 mod error;
+pub mod f8;
 #[allow(unsafe_code)]
 mod ffi;
 mod manifest;
