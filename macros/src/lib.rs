@@ -107,7 +107,7 @@ use quote::quote;
 /// | `stage_in`, `stage_out` | names of the arrays that are staged, in the staged modes | all |
 /// | `graph_cache_max` | an integer or `unlimited`: how many CUDA graphs are kept | the runtime's |
 /// | `modules` | paths of the CUDA modules that the body uses | all of the crate's |
-/// | `preload` | `CurrentDevice`, `AllDevices`, `None`: where CUDA modules are loaded early | `CurrentDevice` |
+/// | `preload` | `CurrentDevice`, `AllDevices`, `None`: where CUDA modules are loaded already when a program for a GPU is traced | `CurrentDevice` |
 /// | `crate` | the path of this crate, if it is reached by another one | `::jax_callable` |
 ///
 /// Words may be written bare, as `GraphMode::Warp`, or as strings.

@@ -15,6 +15,7 @@ from jax_callable._arguments import (
     static_scalars,
 )
 from jax_callable._manifest import VMAP_METHODS, Target
+from jax_callable._preload import Preload
 from jax_callable._primitive import Call, bind
 
 if TYPE_CHECKING:
@@ -33,13 +34,16 @@ class Callable:
         target: The description of what is called.
     """
 
-    def __init__(self, target: Target, xla_name: str, library_path: str) -> None:
+    def __init__(
+        self, target: Target, xla_name: str, library_path: str, preload: Preload | None = None
+    ) -> None:
         """Wraps a registered target; `jax_callable.load` does it.
 
         Args:
             target: The description.
             xla_name: The name under which it is registered in this process.
             library_path: Where its library can be loaded again, to unpickle.
+            preload: What is to be done when a call is traced.
         """
         self.target = target
         self.__name__ = target.name
@@ -48,6 +52,7 @@ class Callable:
         self.__doc__ = _text.doc(target)
         self._xla_name = xla_name
         self._library_path = library_path
+        self._preload = preload
         self._crate: Crate | None = None
 
     def __call__(
@@ -101,6 +106,8 @@ class Callable:
             output_dims_given=output_dims is not None,
             vmap_method=vmap_method,
         )
+        if self._preload is not None:
+            self._preload()
         results = bind(call, operands)
         return results[0] if len(results) == 1 else tuple(results)
 

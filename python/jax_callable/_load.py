@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 
-from jax_callable import _cuda
+from jax_callable import _cuda, _preload
 from jax_callable._library import Library
-from jax_callable._manifest import Handler, Target
+from jax_callable._manifest import Absent, Handler, Target
 from jax_callable._open import EXECUTE, INITIALIZE, INSTANTIATE, OpenLibrary, open_library
 from jax_callable._version import __version__
 from jax_callable.errors import JaxVersionError, RegistrationError
@@ -47,7 +47,12 @@ def load(path_or_name: str | os.PathLike[str]) -> Library:
             for name in opened.manifest.cuda_libraries:
                 _cuda.open_library(name)
             callables = [
-                Callable(target, _register(opened, target), str(opened.path))
+                Callable(
+                    target,
+                    _register(opened, target),
+                    str(opened.path),
+                    _preload.of(opened, target),
+                )
                 for target in opened.manifest.targets
             ]
             _loaded[opened.digest] = Library(opened, callables)
@@ -87,7 +92,10 @@ def require_jax() -> None:
 
 
 def _register(opened: OpenLibrary, target: Target) -> str:
-    """Registers a target on every platform that it has a handler for, and returns its XLA name."""
+    """Registers a target on every platform, and returns its XLA name.
+
+    Where it has no Rust function, the library's own handler says so better than XLA would.
+    """
     import jax.ffi  # noqa: PLC0415 - see require_jax
 
     generations = _generations.setdefault(target.target, [])
@@ -95,7 +103,7 @@ def _register(opened: OpenLibrary, target: Target) -> str:
         generations.append(opened.digest)
     number = generations.index(opened.digest) + 1
     name = target.target if number == 1 else f"{target.target}.g{number}"
-    for handler in target.handlers:
+    for handler in (*target.handlers, *([target.absent] if target.absent else ())):
         stages = {
             stage: jax.ffi.pycapsule(address)
             for stage, address in _stages(opened, target, handler).items()
@@ -110,7 +118,7 @@ def _register(opened: OpenLibrary, target: Target) -> str:
     return name
 
 
-def _stages(opened: OpenLibrary, target: Target, handler: Handler) -> dict[str, int]:
+def _stages(opened: OpenLibrary, target: Target, handler: Handler | Absent) -> dict[str, int]:
     stages = {}
     for stage, number in _STAGES.items():
         address = opened.handler(handler.index, number)

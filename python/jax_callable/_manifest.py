@@ -22,6 +22,7 @@ VMAP_METHODS = (
     None,
 )
 
+_PLATFORMS = ("cpu", "CUDA")
 _ROLES = ("scalar", "input", "in_out", "output")
 _OPERATORS = ("+", "-", "*", "/", "%", "div_ceil", "min", "max")
 
@@ -144,6 +145,21 @@ class Handler:
 
 
 @dataclass(frozen=True)
+class Absent:
+    """The platform that a target has no Rust function for.
+
+    Attributes:
+        platform: "cpu" or "CUDA".
+        index: The place of a handler that only fails, in the library's handler table.
+        reason: The error of a call there, without the target's name.
+    """
+
+    platform: str
+    index: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class Target:
     """One typed XLA FFI target of a library.
 
@@ -157,7 +173,8 @@ class Target:
         batch_dims: Dimensions along which the function promises independent work.
         has_side_effect: Whether calls are kept although their results are unused.
         vjp: The (crate, name) of the callable that computes the reverse derivative, or None.
-        handlers: One for each platform.
+        handlers: One for each platform that has a Rust function.
+        absent: The platform that has none.
     """
 
     crate: str
@@ -170,6 +187,7 @@ class Target:
     has_side_effect: bool
     vjp: tuple[str, str] | None
     handlers: tuple[Handler, ...]
+    absent: Absent | None = None
 
     @cached_property
     def path(self) -> str:
@@ -294,6 +312,7 @@ def _target(raw: Mapping[str, Any]) -> Target:
         has_side_effect=bool(raw["has_side_effect"]),
         vjp=None if vjp is None else (_str(vjp["crate"]), _str(vjp["name"])),
         handlers=tuple(_handler(handler) for handler in raw["handlers"]),
+        absent=_optional(raw["absent"], _absent),
     )
 
 
@@ -332,12 +351,20 @@ def _expr(raw: Any) -> Expr:
 def _handler(raw: Mapping[str, Any]) -> Handler:
     named = {"platform", "index", "file", "line", "module"}
     return Handler(
-        platform=_choice(raw["platform"], ("cpu", "CUDA")),
+        platform=_choice(raw["platform"], _PLATFORMS),
         index=_int(raw["index"]),
         file=_str(raw["file"]),
         line=_int(raw["line"]),
         module=_str(raw["module"]),
         options={key: value for key, value in raw.items() if key not in named},
+    )
+
+
+def _absent(raw: Mapping[str, Any]) -> Absent:
+    return Absent(
+        platform=_choice(raw["platform"], _PLATFORMS),
+        index=_int(raw["index"]),
+        reason=_str(raw["reason"]),
     )
 
 

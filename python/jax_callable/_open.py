@@ -26,6 +26,7 @@ _SYMBOLS = (
     "jax_callable_abi_version",
     "jax_callable_manifest",
     "jax_callable_handler",
+    "jax_callable_preload",
     "jax_callable_live_call_sites",
 )
 _BUILD = (
@@ -59,6 +60,24 @@ class OpenLibrary:
         function.argtypes, function.restype = (ctypes.c_uint32, ctypes.c_uint32), ctypes.c_void_p
         address: int | None = function(index, stage)
         return address
+
+    def preload(self, index: int, ordinal: int) -> str | None:
+        """Loads the CUDA modules of a handler on a device, if they are not there yet.
+
+        Args:
+            index: The handler's place in the table.
+            ordinal: The device, as CUDA counts those that this process sees.
+
+        Returns:
+            What went wrong, or None.
+        """
+        function = self.handle.jax_callable_preload
+        text_type = ctypes.c_char * 4096
+        function.argtypes = (ctypes.c_uint32, ctypes.c_int32, ctypes.c_char_p, ctypes.c_size_t)
+        function.restype = ctypes.c_size_t
+        text = text_type()
+        size: int = function(index, ordinal, text, len(text))
+        return text.raw[:size].decode(errors="replace") if size else None
 
     def live_call_sites(self) -> int:
         """How many call sites hold state now."""

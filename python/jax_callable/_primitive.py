@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.errors
 import jax.ffi
 import numpy as np
 from jax import lax
 from jax._src import core as _core
 from jax._src import effects as _effects
+from jax._src import xla_bridge as _xla_bridge
 from jax._src.interpreters.mlir import ir_attribute as _ir_attribute
 from jax._src.lib import xla_client as _xla_client
 from jax.extend.core import Primitive
@@ -30,7 +32,7 @@ from jax_callable._manifest import Target
 from jax_callable._scalars import ArrayAttribute, Attribute, numpy_dtype
 
 # JAX's lowering platforms, and XLA's names under which handlers are registered.
-_XLA_PLATFORMS = {"cpu": "cpu", "cuda": "CUDA", "rocm": "ROCM", "tpu": "TPU"}
+_XLA_PLATFORMS = {"cpu": "cpu", "cuda": "CUDA"}
 
 InconclusiveDimensionOperation = _core.InconclusiveDimensionOperation
 """What JAX raises when the value of a symbolic dimension would decide."""
@@ -196,13 +198,21 @@ def _value(attribute: Attribute) -> Any:
 
 
 def _check_platforms(target: Target, platforms: Sequence[str]) -> None:
-    for platform in platforms:
-        if _XLA_PLATFORMS.get(platform, platform) not in target.platforms:
-            available = " and ".join(target.platforms)
+    """Refuses a program that can only fail.
+
+    A program for several platforms may never come to the one that is absent; the handler there
+    raises the same error if it does.
+    """
+    names = [_XLA_PLATFORMS.get(platform, platform) for platform in platforms]
+    absent = target.absent
+    if absent and all(name == absent.platform for name in names):
+        # The type and the words of what the handler would raise.
+        raise jax.errors.JaxRuntimeError(f"FAILED_PRECONDITION: {target.path}: {absent.reason}")
+    for name, platform in zip(names, platforms, strict=True):
+        if name not in target.platforms and not (absent and name == absent.platform):
             raise NotImplementedError(
-                f"{target.path}: no handler for the platform {platform}; the library has one for "
-                f'{available}. Write a #[jax_callable(name = "{target.name}")] function for it, '
-                "or move the arrays with jax.device_put"
+                f"{target.path}: no handler for the platform {platform}: Rust functions run on "
+                "cpu and cuda. Move the arrays there with jax.device_put"
             )
 
 
@@ -287,6 +297,29 @@ def _refuse_transpose(*args: Any, call: Call, batch: tuple[str, ...]) -> Any:
 
 ad.primitive_jvps[callable_p] = _refuse_jvp
 ad.primitive_transposes[callable_p] = _refuse_transpose
+
+
+def traced_cuda_devices(*, everywhere: bool) -> list[int]:
+    """The CUDA devices on which a call that is being traced will run, if nothing else is said.
+
+    Args:
+        everywhere: All of this process's, if one of them is the default device.
+
+    Returns:
+        Ordinals as CUDA counts them. Empty for an eager call, whose arrays decide, where the
+        default device is none of CUDA's, and until JAX has started CUDA, which this never does.
+    """
+    cuda = _xla_bridge._backends.get("cuda")
+    if cuda is None or _core.trace_state_clean():
+        return []
+    devices = cuda.local_devices()
+    default = jax.config.jax_default_device
+    if default is None or isinstance(default, str):
+        # A platform, or that which JAX prefers: its first device. All have been started.
+        default = devices[0] if _xla_bridge.get_backend(default) is cuda else None
+    if default not in devices:
+        return []
+    return [device.local_hardware_id for device in (devices if everywhere else [default])]
 
 
 def registered_on_cpu(name: str) -> bool:

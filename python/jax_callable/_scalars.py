@@ -48,10 +48,10 @@ Attribute: TypeAlias = int | str | ArrayAttribute
 @functools.cache
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """The dtype of a manifest's name."""
-    if name == "bfloat16":
+    if name == "bfloat16" or name.startswith("float8_"):
         import ml_dtypes  # noqa: PLC0415 - comes with JAX, which listing a library does not need
 
-        dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
         return dtype
     return np.dtype(name)
 

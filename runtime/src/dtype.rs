@@ -50,6 +50,14 @@ dtypes! {
     C64 = 15, "complex64", 8;
     Bf16 = 16, "bfloat16", 2;
     C128 = 18, "complex128", 16;
+    F8E5M2 = 19, "float8_e5m2", 1;
+    F8E4M3FN = 20, "float8_e4m3fn", 1;
+    F8E4M3B11FNUZ = 23, "float8_e4m3b11fnuz", 1;
+    F8E5M2FNUZ = 24, "float8_e5m2fnuz", 1;
+    F8E4M3FNUZ = 25, "float8_e4m3fnuz", 1;
+    F8E4M3 = 28, "float8_e4m3", 1;
+    F8E3M4 = 29, "float8_e3m4", 1;
+    F8E8M0FNU = 33, "float8_e8m0fnu", 1;
 }
 
 impl fmt::Display for DataType {

@@ -1,13 +1,14 @@
 //! What arrays hold: scalars, and packed vectors and matrices of them.
 
 use crate::dtype::DataType;
+use crate::f8;
 use std::fmt;
 
 /// A scalar element type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a scalar element type",
     label = "not a scalar element type",
-    note = "scalars are `Pred` (JAX's bool), `i8` to `i64`, `u8` to `u64`, `f32`, `f64`, and with the cargo features `half` and `num-complex` also `f16`, `bf16`, `Complex<f32>`, `Complex<f64>`"
+    note = "scalars are `Pred` (JAX's bool), `i8` to `i64`, `u8` to `u64`, `f32`, `f64`, the 8-bit floats of `jax_callable::f8`, and with the cargo features `half` and `num-complex` also `f16`, `bf16`, `Complex<f32>`, `Complex<f64>`"
 )]
 pub trait Scalar: Copy + Send + Sync + 'static + private::Sealed {
     /// The XLA type.
@@ -22,7 +23,7 @@ pub trait Scalar: Copy + Send + Sync + 'static + private::Sealed {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an element of an array",
     label = "not an element type",
-    note = "elements are `Pred` (JAX's bool), `i8` to `i64`, `u8` to `u64`, `f32`, `f64`, with the cargo features `half` and `num-complex` also `f16`, `bf16`, `Complex<f32>`, `Complex<f64>`, and `[S; K]` or `[[S; C]; R]` of these"
+    note = "elements are `Pred` (JAX's bool), `i8` to `i64`, `u8` to `u64`, `f32`, `f64`, the 8-bit floats of `jax_callable::f8`, with the cargo features `half` and `num-complex` also `f16`, `bf16`, `Complex<f32>`, `Complex<f64>`, and `[S; K]` or `[[S; C]; R]` of these"
 )]
 pub trait Element: Copy + Send + Sync + 'static + private::Sealed {
     /// The XLA type of the scalars.
@@ -108,6 +109,14 @@ scalars! {
     u64 => U64,
     f32 => F32,
     f64 => F64,
+    f8::F8E5M2 => F8E5M2,
+    f8::F8E4M3FN => F8E4M3FN,
+    f8::F8E4M3B11FNUZ => F8E4M3B11FNUZ,
+    f8::F8E5M2FNUZ => F8E5M2FNUZ,
+    f8::F8E4M3FNUZ => F8E4M3FNUZ,
+    f8::F8E4M3 => F8E4M3,
+    f8::F8E3M4 => F8E3M4,
+    f8::F8E8M0FNU => F8E8M0FNU,
 }
 
 #[cfg(feature = "half")]

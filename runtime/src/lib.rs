@@ -29,6 +29,7 @@ compile_error!(
 #[cfg(test)]
 extern crate self as jax_callable;
 
+mod absent;
 mod batch;
 #[doc(hidden)]
 pub mod check;
@@ -40,6 +41,7 @@ mod dims;
 mod dtype;
 mod element;
 mod error;
+pub mod f8;
 #[allow(unsafe_code)]
 mod ffi;
 mod manifest;

@@ -1,5 +1,6 @@
 //! The manifest: what the Python package and the command line know of a library, as JSON.
 
+use crate::absent;
 use crate::registry::{ABI_VERSION, Target};
 use crate::signature::{Callable, Dim, GraphCacheMax, Kind, Length, Param, StaticType};
 use serde_json::{Map, Value, json};
@@ -79,6 +80,11 @@ fn target(target: &Target) -> Value {
         .map(|&(callable, index)| handler(callable, index))
         .collect();
     map.insert("handlers".into(), handlers.into());
+    let absent = target.absent.map(|(platform, index)| {
+        let reason = absent::error(first, platform).to_string();
+        json!({"platform": platform.name(), "index": index, "reason": reason})
+    });
+    map.insert("absent".into(), absent.into());
     Value::Object(map)
 }
 

@@ -15,6 +15,8 @@ pub(crate) const ABI_VERSION: u32 = 1;
 pub struct Registration {
     pub(crate) callable: &'static Callable,
     pub(crate) handlers: Handlers,
+    /// Those of its target on the other platform, if that has no callable of the name.
+    absent: Handlers,
 }
 
 /// The handlers of one callable.
@@ -59,6 +61,11 @@ impl Registration {
                 },
                 execute: entry::execute::<D>,
             },
+            absent: Handlers {
+                instantiate: entry::absent::<D>,
+                initialize: None,
+                execute: entry::absent::<D>,
+            },
         }
     }
 }
@@ -67,12 +74,16 @@ impl Registration {
 pub(crate) struct Library {
     /// In the order that the manifest numbers them.
     pub(crate) handlers: Vec<Handlers>,
+    /// Those of the first handlers, in their order.
+    pub(crate) callables: Vec<&'static Callable>,
     pub(crate) manifest: CString,
 }
 
 /// A target: the callables of one name, one for each platform.
 pub(crate) struct Target {
     pub(crate) callables: Vec<(&'static Callable, usize)>,
+    /// The platform that has none of them, with the place of its handlers.
+    pub(crate) absent: Option<(Platform, usize)>,
 }
 
 /// The library, put together once.
@@ -80,10 +91,18 @@ pub(crate) fn library() -> &'static Library {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         let registrations = registrations();
-        let (targets, errors) = targets(&registrations);
+        let (mut targets, errors) = targets(&registrations);
+        let mut handlers: Vec<_> = registrations.iter().map(|r| r.handlers).collect();
+        for target in &mut targets {
+            if let [(callable, index)] = target.callables[..] {
+                target.absent = Some((callable.platform().other(), handlers.len()));
+                handlers.push(registrations[index].absent);
+            }
+        }
         let text = manifest::write(&targets, &errors);
         Library {
-            handlers: registrations.iter().map(|r| r.handlers).collect(),
+            handlers,
+            callables: registrations.iter().map(|r| r.callable).collect(),
             manifest: CString::new(text).unwrap_or_default(),
         }
     })
@@ -130,7 +149,10 @@ fn targets(registrations: &[&'static Registration]) -> (Vec<Target>, Vec<String>
     }
     let targets = groups
         .into_values()
-        .map(|callables| Target { callables })
+        .map(|callables| Target {
+            callables,
+            absent: None,
+        })
         .collect();
     (targets, errors)
 }

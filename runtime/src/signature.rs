@@ -19,6 +19,14 @@ impl Platform {
             Platform::Cuda => "CUDA",
         }
     }
+
+    /// The other one.
+    pub(crate) const fn other(self) -> Platform {
+        match self {
+            Platform::Cpu => Platform::Cuda,
+            Platform::Cuda => Platform::Cpu,
+        }
+    }
 }
 
 /// What a parameter's type makes of it.

@@ -14,6 +14,10 @@ const LIMIT: u64 = 60 << 20;
 
 const RUN: &str = include_str!("gpu_bundle_run.sh");
 
+/// With CUDA and without. Each is built by itself: together, Cargo would turn the first one's
+/// features on for all.
+const BUNDLED: [&str; 3] = [CUDA_LIBRARY, CUDA_BENCH_LIBRARY, "fixture"];
+
 /// Builds the libraries and lays out the bundle anew.
 pub(crate) fn gpu_bundle(repo: &Repo) -> Result {
     let bundle = repo.target.join("gpu-bundle");
@@ -21,14 +25,12 @@ pub(crate) fn gpu_bundle(repo: &Repo) -> Result {
         fs::remove_dir_all(&bundle)?;
     }
     fs::create_dir_all(bundle.join("lib"))?;
-    for library in [CUDA_LIBRARY, CUDA_BENCH_LIBRARY] {
-        cmd::run(repo.cargo("build --profile bundle -p").arg(library))?;
-        let built = repo.library(library);
-        let name = built.file_name().ok_or("a library has a name")?;
-        fs::copy(
-            repo.target.join("bundle").join(name),
-            bundle.join("lib").join(name),
-        )?;
+    for name in BUNDLED {
+        cmd::run(repo.cargo("build --profile bundle -p").arg(name))?;
+        let library = repo.library(name);
+        let file = library.file_name().ok_or("a library has a name")?;
+        let built = repo.target.join("bundle").join(file);
+        fs::copy(built, bundle.join("lib").join(file))?;
     }
     copy_sources(
         &repo.root.join("python/jax_callable"),

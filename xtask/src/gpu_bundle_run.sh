@@ -19,6 +19,7 @@ export PYTHONPATH=$here/python${PYTHONPATH:+:$PYTHONPATH}
 export PYTHONDONTWRITEBYTECODE=1
 export JAX_CALLABLE_FIXTURE_CUDA=$here/lib/libfixture_cuda.so
 export JAX_CALLABLE_BENCH_OPS_CUDA=$here/lib/libbench_ops_cuda.so
+export JAX_CALLABLE_FIXTURE=$here/lib/libfixture.so
 export JAX_CALLABLE_REQUIRE_GPU=${JAX_CALLABLE_REQUIRE_GPU:-1}
 
 run_tests() {

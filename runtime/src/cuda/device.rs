@@ -3,8 +3,9 @@
 use super::Context;
 use super::driver::{self, failed};
 use crate::error::{Error, Result};
-use cudarc::driver::{CudaContext, sys};
+use cudarc::driver::{CudaContext, result, sys};
 use std::ffi::c_void;
+use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// How many devices a process may have.
@@ -42,6 +43,23 @@ impl Device {
             .bind_to_thread()
             .map_err(|error| failed(format!("cannot use CUDA device {ordinal}"), error))?;
         Ok(device)
+    }
+
+    /// Calls `work` with the device of an ordinal current, and then leaves this thread's
+    /// context as it was: the thread is the user's.
+    pub(super) fn with<T>(
+        ordinal: i32,
+        work: impl FnOnce(&'static Device) -> Result<T>,
+    ) -> Result<T> {
+        driver::require()?;
+        // Fails before CUDA is initialised, when there is no context.
+        let before = result::ctx::get_current().ok().flatten();
+        let result = Device::current(ordinal).and_then(work);
+        // SAFETY: this context was current just now, or it is null, for none.
+        let restored = unsafe { result::ctx::set_current(before.unwrap_or(ptr::null_mut())) };
+        let value = result?;
+        restored.map_err(|error| failed("cannot restore this thread's CUDA context", error))?;
+        Ok(value)
     }
 
     #[cold]

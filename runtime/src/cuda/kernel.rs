@@ -1,5 +1,6 @@
 //! Typed arguments of kernels.
 
+use crate::f8;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, SyncOnDrop};
 
 /// A value that a kernel takes by value.
@@ -22,6 +23,16 @@ macro_rules! values {
 }
 
 values! { bool, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, }
+values! {
+    f8::F8E5M2,
+    f8::F8E4M3FN,
+    f8::F8E4M3B11FNUZ,
+    f8::F8E5M2FNUZ,
+    f8::F8E4M3FNUZ,
+    f8::F8E4M3,
+    f8::F8E3M4,
+    f8::F8E8M0FNU,
+}
 #[cfg(feature = "half")]
 values! { half::f16, half::bf16, }
 #[cfg(feature = "num-complex")]

@@ -40,12 +40,24 @@
 //! some later point; with `JAX_CALLABLE_SYNC=1` in the environment every call waits for its
 //! work, and the error names the target.
 //!
+//! The modules of a callable are loaded on a device before its first call there. With
+//! `preload = CurrentDevice`, which is the default, that is done already when JAX traces a
+//! program, if JAX has started CUDA and its default device is a GPU; with `AllDevices` then on
+//! all GPUs of the process, with `None` not before the call. What fails there is not an error of
+//! the trace: the call tries again, and its error tells.
+//!
+//! What NVRTC compiles is kept on disk for the next process, in `$JAX_CALLABLE_CACHE_DIR`, which
+//! is `$XDG_CACHE_HOME/jax-callable` or `~/.cache/jax-callable` unless it is set; set to nothing,
+//! it turns this off. Up to 256 MiB are kept, the most recently used. Removing the folder is safe
+//! at any time. Sources that `#include` other files are compiled anew in each process.
+//!
 //! `cudarc` is re-exported as [`jax_callable::cudarc`](crate::cudarc). Use that one: its
 //! CUDA version is chosen by the features of this crate, and cannot be chosen twice.
 
 mod array;
 #[cfg(feature = "cublas")]
 mod blas;
+mod cache;
 mod capture;
 mod context;
 #[cfg(feature = "cublas")]
@@ -68,9 +80,9 @@ pub use cudarc::driver::LaunchConfig;
 #[cfg(feature = "cublas")]
 pub use gemm::{Gemm, Op};
 pub use kernel::{KernelArg, KernelValue};
-pub(crate) use module::load;
 #[doc(hidden)]
 pub use module::{Image, Kernel, Module};
+pub(crate) use module::{load, preload};
 pub(crate) use ready::Ready;
 
 #[doc(inline)]

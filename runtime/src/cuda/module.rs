@@ -298,6 +298,11 @@ fn modules_of(callable: &Callable) -> impl Iterator<Item = &'static Module> {
         })
 }
 
+/// Loads what a callable uses on a device, from a thread that is not XLA's.
+pub(crate) fn preload(callable: &Callable, ordinal: i32) -> Result<()> {
+    Device::with(ordinal, |device| load(callable, device))
+}
+
 /// Loads what a callable uses on a device, which is current.
 pub(crate) fn load(callable: &Callable, device: &Device) -> Result<()> {
     modules_of(callable).try_for_each(|module| module.load(device).map(|_| ()))

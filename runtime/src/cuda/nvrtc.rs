@@ -3,6 +3,7 @@
 //! `cudarc` looks for the library of one CUDA version; this takes the newest that the
 //! driver can run, whatever version that is built for.
 
+use super::cache::{Cache, Key};
 use super::driver;
 use crate::error::{Code, Error, Result};
 use cudarc::driver::CudaContext;
@@ -31,9 +32,10 @@ struct Nvrtc {
     cubin: unsafe extern "C" fn(Program, *mut c_char) -> Status,
     destroy: unsafe extern "C" fn(*mut Program) -> Status,
     error_string: unsafe extern "C" fn(Status) -> *const c_char,
+    version: unsafe extern "C" fn(*mut c_int, *mut c_int) -> Status,
 }
 
-/// Compiles CUDA C++ to a cubin for the device of a context.
+/// Compiles CUDA C++ to a cubin for the device of a context, or takes it from the cache.
 pub(super) fn compile(
     name: &str,
     text: &str,
@@ -47,7 +49,36 @@ pub(super) fn compile(
     let options: Vec<&str> = std::iter::once(arch.as_str())
         .chain(options.iter().copied())
         .collect();
-    Nvrtc::get()?.compile(&format!("{}.cu", name.replace("::", "/")), text, &options)
+    let name = format!("{}.cu", name.replace("::", "/"));
+    let nvrtc = Nvrtc::get()?;
+    let compile = || nvrtc.compile(&name, text, &options);
+    match Cache::of_environment() {
+        Some(cache) if !reads_files(text, &options) => {
+            let version = nvrtc.version()?;
+            let parts = [version.as_str(), &name, text];
+            cache.get_or(
+                Key::new(parts.into_iter().chain(options.iter().copied())),
+                compile,
+            )
+        }
+        _ => compile(),
+    }
+}
+
+/// Whether the compiler may read other files: what it makes then is not known by its key.
+fn reads_files(text: &str, options: &[&str]) -> bool {
+    let text = text.replace("\\\n", "").replace("\\\r\n", "");
+    let has = |text: &str, words: &[&str]| words.iter().any(|word| text.contains(word));
+    let by_directive = text
+        .lines()
+        .any(|line| has(line, &["#", "%:"]) && has(line, &["include", "import", "embed"]));
+    let by_option = options.iter().any(|option| {
+        has(
+            option,
+            &["include=", "-include", "optf", "options-file", "pch"],
+        )
+    });
+    by_directive || by_option
 }
 
 /// The names of the library, the best first, for a driver's version.
@@ -103,12 +134,22 @@ impl Nvrtc {
                     cubin: *library.get(b"nvrtcGetCUBIN\0")?,
                     destroy: *library.get(b"nvrtcDestroyProgram\0")?,
                     error_string: *library.get(b"nvrtcGetErrorString\0")?,
+                    version: *library.get(b"nvrtcVersion\0")?,
                 })
             }
         })();
         // The functions are used to the end of the process.
         std::mem::forget(library);
         nvrtc.map_err(|error: libloading::Error| format!("NVRTC is damaged: {error}"))
+    }
+
+    /// As in "12.9".
+    fn version(&self) -> Result<String> {
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: it writes two numbers.
+        let status = unsafe { (self.version)(&mut major, &mut minor) };
+        self.check(status, "NVRTC")?;
+        Ok(format!("{major}.{minor}"))
     }
 
     fn compile(&self, name: &str, text: &str, options: &[&str]) -> Result<Vec<u8>> {
@@ -194,7 +235,33 @@ impl Drop for Owned<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Nvrtc, names};
+    use super::{Nvrtc, names, reads_files};
+
+    #[test]
+    fn sources_that_include_others_are_told_from_those_that_do_not() {
+        for text in [
+            "#include <cuda_fp16.h>\nint x;",
+            "int x;\n  # include \"a.h\"",
+            "%:include \"a.h\"",
+            "#\\\ninclude \"a.h\"",
+            "#if __has_include(<a.h>)\n#endif",
+        ] {
+            assert!(reads_files(text, &[]), "{text}");
+        }
+        let text = "// This does not include a thing.\n#define N 3\nint x;";
+        assert!(!reads_files(
+            text,
+            &["--use_fast_math", "-I/usr/include", "-DN=2"]
+        ));
+        for option in [
+            "-include=a.h",
+            "--pre-include=a.h",
+            "-optf=a",
+            "--use-pch=a",
+        ] {
+            assert!(reads_files(text, &[option]), "{option}");
+        }
+    }
 
     #[test]
     fn a_driver_gets_no_newer_compiler() {
@@ -212,6 +279,7 @@ mod tests {
         let nvrtc = Nvrtc::open(&["libnvrtc.so.12"]).unwrap();
         let options = ["--gpu-architecture=sm_80"];
         let text = r#"extern "C" __global__ void f(int* x) { *x = 1; }"#;
+        assert!(nvrtc.version().unwrap().starts_with("12."));
         let binary = nvrtc.compile("right.cu", text, &options).unwrap();
         assert_eq!(binary[..4], *b"\x7fELF");
         let error = nvrtc.compile("dir/wrong.cu", "no_such_type x;", &options);

@@ -6,6 +6,7 @@ use super::frame::Call;
 use super::place::Place;
 use super::plain::is_plain;
 use super::{state, sys};
+use crate::absent;
 use crate::error::{Code, Error, Result};
 use crate::param::Definition;
 use crate::plan::Plan;
@@ -38,6 +39,20 @@ pub(crate) unsafe extern "C" fn execute<D: Definition>(
 ) -> *mut sys::Error {
     // SAFETY: XLA calls its handlers with a valid frame.
     unsafe { handle(frame, sys::stage::EXECUTE, D::CALLABLE, do_execute::<D>) }
+}
+
+/// The handler of a callable's target on the other platform, where that has no function.
+/// It is for any stage, and fails only in EXECUTE: a program may hold calls that it never
+/// makes.
+pub(crate) unsafe extern "C" fn absent<D: Definition>(
+    frame: *mut sys::CallFrame,
+) -> *mut sys::Error {
+    // SAFETY: XLA calls its handlers with a valid frame.
+    unsafe {
+        handle(frame, sys::stage::EXECUTE, D::CALLABLE, |_, callable| {
+            Err(absent::error(callable, callable.platform().other()))
+        })
+    }
 }
 
 trait Planned: Definition {

@@ -10,9 +10,11 @@ mod launch;
 mod meeting;
 mod modes;
 mod overrun;
+mod preload;
 mod shapes;
 
 use jax_callable::cuda::{KernelValue, LaunchConfig};
+use jax_callable::f8::F8E4M3FN;
 use jax_callable::prelude::*;
 
 jax_callable::link!(fixture_cuda_broken);
@@ -39,6 +41,7 @@ cuda::module! {
     );
     fn cross(n: u32, a: *const [f32; 3], b: *const [f32; 3], c: *mut [f32; 3]);
     fn copy(n: u32, x: *const u8, y: *mut u8);
+    fn replace_nan(n: u32, other: F8E4M3FN, x: *const F8E4M3FN, y: *mut F8E4M3FN);
     fn fault(address: u64);
 }
 

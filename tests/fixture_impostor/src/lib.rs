@@ -27,6 +27,12 @@ extern "C" fn jax_callable_handler(_index: u32, _stage: u32) -> *const c_void {
     ptr::null()
 }
 
+/// Nothing to load.
+#[unsafe(no_mangle)]
+extern "C" fn jax_callable_preload(_: u32, _: i32, _: *mut u8, _: usize) -> usize {
+    0
+}
+
 /// None.
 #[unsafe(no_mangle)]
 extern "C" fn jax_callable_live_call_sites() -> u64 {

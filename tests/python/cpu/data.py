@@ -25,6 +25,21 @@ DTYPES = {
 }
 
 
+FLOAT8 = {
+    name: np.dtype(getattr(ml_dtypes, name))
+    for name in (
+        "float8_e5m2",
+        "float8_e4m3fn",
+        "float8_e4m3b11fnuz",
+        "float8_e5m2fnuz",
+        "float8_e4m3fnuz",
+        "float8_e4m3",
+        "float8_e3m4",
+        "float8_e8m0fnu",
+    )
+}
+
+
 def bits(array):
     """The bytes of an array, in which -0.0 differs from 0.0 and NaN equals itself."""
     array = np.asarray(array)
@@ -32,7 +47,9 @@ def bits(array):
 
 
 def special(name):
-    """The values of a type that are most easily damaged on their way."""
+    """The values of a type that are most easily damaged on their way; of small ones, all."""
+    if name in FLOAT8:
+        return np.arange(256, dtype=np.uint8).view(FLOAT8[name])
     dtype = DTYPES[name]
     if dtype.kind == "b":
         return np.array([True, False, False, True])

@@ -1,6 +1,7 @@
 """A library with CUDA handlers on a machine without a GPU, or without its driver."""
 
 import jax
+import jax.export
 import numpy as np
 import pytest
 
@@ -39,12 +40,105 @@ def test_its_cpu_handlers_run(cuda_ops):
     np.testing.assert_array_equal(jax.jit(lambda x: cuda_ops.saxpy(2.0, x, x))(x), 3 * x)
 
 
+ONLY_CUDA = r"FAILED_PRECONDITION: fixture_cuda\.sum: it has no function for the CPU"
+
+
 def test_a_call_that_is_for_gpus_only_says_so(cuda_ops):
-    with pytest.raises(NotImplementedError, match=r"fixture_cuda\.sum: no handler for .* cpu"):
-        cuda_ops.sum(x)
+    for call in (cuda_ops.sum, jax.jit(cuda_ops.sum), jax.jit(cuda_ops.sum).lower):
+        with pytest.raises(jax.errors.JaxRuntimeError, match=ONLY_CUDA) as caught:
+            call(x)
+        assert "cpu::Array" in str(caught.value)
+        assert "jax.device_put" in str(caught.value)
+
+
+def test_a_call_that_is_for_the_cpu_only_says_so(ops):
+    traced = jax.jit(ops.cumsum).trace(x)
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"^FAILED_PRECONDITION: ") as caught:
+        traced.lower(lowering_platforms=("cuda",))
+    text = str(caught.value)
+    assert "fixture.cumsum: it has no function for CUDA, because its library was built" in text
+    assert "without the feature `cuda`" in text
+    assert "--features cuda" in text
+
+
+def test_other_platforms_are_refused(ops):
+    traced = jax.jit(ops.cumsum).trace(x)
+    for platforms in (("rocm",), ("cpu", "rocm")):
+        with pytest.raises(NotImplementedError, match=r"fixture\.cumsum: no handler .* rocm"):
+            traced.lower(lowering_platforms=platforms)
+
+
+def export(function, platforms, *more, checks):
+    options = {"platforms": platforms, "disabled_checks": [*checks, *more]}
+    return jax.export.export(jax.jit(function), **options)(x)
+
+
+def test_an_exported_program_that_comes_to_the_wrong_platform_says_so(cuda_ops):
+    checks = jax_callable.disabled_checks(cuda_ops)
+    anywhere = jax.export.DisabledSafetyCheck.platform()
+    for exported in (
+        export(cuda_ops.sum, ("cuda", "cpu"), checks=checks),
+        export(cuda_ops.sum, ("cuda",), anywhere, checks=checks),
+    ):
+        call = jax.export.deserialize(exported.serialize()).call
+        for function in (call, jax.jit(call)):
+            with pytest.raises(jax.errors.JaxRuntimeError, match=ONLY_CUDA):
+                jax.block_until_ready(function(x))
+    np.testing.assert_array_equal(cuda_ops.saxpy(2.0, x, x), 3 * x)
+
+
+def test_a_program_for_two_platforms_need_not_come_to_the_wrong_one(cuda_ops, ops):
+    def program(x):
+        by_platform = {"cpu": lambda x: ops.cumsum(x)[-1], "cuda": cuda_ops.sum}
+        return jax.lax.platform_dependent(x, **by_platform)
+
+    checks = jax_callable.disabled_checks(cuda_ops, ops)
+    for function in (program, jax.vmap(program)):
+        shape = x if function is program else x[None]
+        exported = jax.export.export(
+            jax.jit(function), platforms=("cpu", "cuda"), disabled_checks=checks
+        )(shape)
+        np.testing.assert_array_equal(exported.call(shape), shape.sum(-1))
+
+
+def test_a_branch_that_is_not_taken_may_be_of_the_wrong_platform(cuda_ops):
+    def program(take, x):
+        return jax.lax.cond(take, cuda_ops.sum, lambda x: x[1], x)
+
+    exported = jax.export.export(
+        jax.jit(program),
+        platforms=("cpu", "cuda"),
+        disabled_checks=jax_callable.disabled_checks(cuda_ops),
+    )(False, x)
+    assert exported.call(False, x) == 1
+    # JAX makes a ValueError of what a program reports at once that has run before.
+    with pytest.raises((jax.errors.JaxRuntimeError, ValueError), match=ONLY_CUDA):
+        jax.block_until_ready(exported.call(True, x))
 
 
 def test_programs_for_gpus_are_lowered_here(cuda_ops):
     traced = jax.jit(cuda_ops.sum).trace(x)
     text = traced.lower(lowering_platforms=("cuda",)).as_text()
     assert "@fixture_cuda.sum." in text
+
+
+def test_a_cpu_program_loads_no_modules(cuda_ops, monkeypatch):
+    monkeypatch.setattr(type(cuda_ops._opened), "preload", lambda *_: pytest.fail("preloaded"))
+    assert cuda_ops.sum._preload is not None
+    jax.jit(cuda_ops.saxpy, static_argnums=0).lower(2.0, x, x)
+    jax.jit(cuda_ops.sum).trace(x).lower(lowering_platforms=("cuda",))
+
+
+def test_what_cannot_be_preloaded_is_told(cuda_ops):
+    opened = cuda_ops._opened
+    handlers = {each.platform: each for each in cuda_ops.saxpy.target.handlers}
+    assert "saxpy) is no callable for CUDA" in opened.preload(handlers["cpu"].index, 0)
+    for index in (cuda_ops.sum.target.absent.index, 1 << 31):
+        assert "(none) is no callable for CUDA" in opened.preload(index, 0)
+    problem = opened.preload(handlers["CUDA"].index, -1)
+    assert "libcuda.so.1" in problem or "ordinal -1" in problem
+
+
+def test_a_library_without_cuda_preloads_nothing(ops):
+    assert ops.cumsum._preload is None
+    assert "is no callable for CUDA" in ops._opened.preload(0, 0)

@@ -6,14 +6,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from data import DTYPES, bits, special
+from data import DTYPES, FLOAT8, bits, special
 
 pytestmark = pytest.mark.usefixtures("x64")
 
 NUMBERS = [name for name in DTYPES if name != "bool"]
+ALL = {**DTYPES, **FLOAT8}
 
 
-@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("name", ALL)
 def test_every_bit_survives(ops, name):
     copy = getattr(ops, f"copy_{name}")
     values = special(name)
@@ -21,9 +22,9 @@ def test_every_bit_survives(ops, name):
     assert bits(jax.jit(copy)(jnp.asarray(values))) == bits(values)
 
 
-@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("name", ALL)
 def test_empty(ops, name):
-    empty = np.zeros(0, DTYPES[name])
+    empty = np.zeros(0, ALL[name])
     assert bits(getattr(ops, f"copy_{name}")(empty)) == bits(empty)
 
 
@@ -63,10 +64,10 @@ def test_several_in_one_call(ops):
     assert bits(jax.jit(ops.sum_of_kinds)(a, b, c, d, e)) == bits(expected)
 
 
-@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("name", ALL)
 def test_no_other_type_is_taken(ops, name):
     copy = getattr(ops, f"copy_{name}")
-    for other in set(DTYPES) - {name}:
+    for other in set(ALL) - {name}:
         values = special(other)
         for call in (copy, jax.jit(copy), jax.vmap(lambda x: copy(x[None]))):
             with pytest.raises(TypeError) as error:

@@ -59,7 +59,9 @@ def test_a_right_program_is_served(raw):
     np.testing.assert_array_equal(result, [12, 12])
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.int32, np.uint8, bool, np.complex64])
+@pytest.mark.parametrize(
+    "dtype", [np.float16, np.int32, np.uint8, bool, np.complex64, jnp.float8_e4m3fn]
+)
 def test_element_types(refused, dtype):
     wrong = X.astype(dtype)
     name = np.dtype(dtype).name
@@ -69,7 +71,7 @@ def test_element_types(refused, dtype):
     )
 
 
-@pytest.mark.parametrize("dtype", [jnp.float8_e4m3fn, jnp.int4])
+@pytest.mark.parametrize("dtype", [jnp.uint4, jnp.int4])
 def test_element_types_that_we_do_not_know(refused, dtype):
     refused("softmax", like(3), jnp.asarray(X, dtype), words=["`x`", "unsupported element type"])
 

@@ -4,7 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from data import DTYPES, bits
+from data import DTYPES, FLOAT8, bits
+
+ALL = {**DTYPES, **FLOAT8}
 
 PACKED = [
     ("vector_1_float32", (1,)),
@@ -18,6 +20,8 @@ PACKED = [
     ("matrix_3x3_float32", (3, 3)),
     ("matrix_4x4_float64", (4, 4)),
     ("matrix_3x2_uint8", (3, 2)),
+    ("vector_3_float8_e4m3fn", (3,)),
+    ("matrix_2x2_float8_e5m2", (2, 2)),
 ]
 
 
@@ -71,7 +75,7 @@ def test_arrays_arrive_row_major(ops):
 
 @pytest.mark.parametrize(("name", "packed"), PACKED)
 def test_packed(ops, name, packed, x64):
-    dtype = DTYPES[name.rsplit("_", 1)[1]]
+    dtype = ALL[name.split("_", 2)[2]]
     for length in (5, 1, 0):
         x = numbers(length, *packed)
         x = (x % 2 if dtype.kind == "b" else x).astype(dtype)
@@ -80,7 +84,7 @@ def test_packed(ops, name, packed, x64):
 
 @pytest.mark.parametrize(("name", "packed"), PACKED)
 def test_packed_dimensions_must_fit(ops, name, packed, x64):
-    function, dtype = getattr(ops, name), DTYPES[name.rsplit("_", 1)[1]]
+    function, dtype = getattr(ops, name), ALL[name.split("_", 2)[2]]
     wrong = (*packed[:-1], packed[-1] + 1)
     with pytest.raises(TypeError) as error:
         function(np.zeros((5, *wrong), dtype))

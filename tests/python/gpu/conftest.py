@@ -16,6 +16,7 @@ import pytest
 import jax_callable
 
 LIBRARY = "JAX_CALLABLE_FIXTURE_CUDA"
+PLAIN_LIBRARY = "JAX_CALLABLE_FIXTURE"
 REQUIRED = "JAX_CALLABLE_REQUIRE_GPU"
 
 
@@ -66,6 +67,17 @@ def library():
 def ops(gpus, library):
     """The fixture, loaded."""
     return jax_callable.load(library)
+
+
+@pytest.fixture(scope="session")
+def plain_ops(gpus):
+    """A library that was built without CUDA."""
+    path = os.environ.get(PLAIN_LIBRARY)
+    if not path:
+        pytest.fail(
+            f"{PLAIN_LIBRARY} must be the path of the crate fixture's cdylib", pytrace=False
+        )
+    return jax_callable.load(path)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -20,6 +21,41 @@ def test_element_types(ops, x64, name, numbers):
         result = jax.jit(copy)(x)
         assert result.dtype == x.dtype
         np.testing.assert_array_equal(np.asarray(result), np.asarray(x))
+
+
+FLOAT8 = [
+    f"float8_{name}"
+    for name in (
+        *("e5m2", "e4m3fn", "e4m3b11fnuz", "e5m2fnuz", "e4m3fnuz", "e4m3", "e3m4", "e8m0fnu"),
+    )
+]
+
+
+def all_float8(name, *shape):
+    return np.arange(256, dtype=np.uint8).view(getattr(ml_dtypes, name)).reshape(shape or 256)
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_8_bit_floats(ops, name):
+    x = all_float8(name)
+    for result in (
+        jax.jit(ops[f"fixture_cuda.copy_{name}"])(x),
+        jax.vmap(ops[f"fixture_cuda.copy_{name}"])(x.reshape(4, 64)),
+    ):
+        assert result.dtype == x.dtype
+        assert np.asarray(result).tobytes() == x.tobytes()
+
+
+def test_packed_8_bit_floats(ops):
+    x = np.concatenate([all_float8("float8_e4m3fn")] * 3).reshape(-1, 3, 2)
+    assert np.asarray(ops.copy_packed_float8(x)).tobytes() == x.tobytes()
+
+
+def test_an_8_bit_float_as_a_kernels_value(ops):
+    x = all_float8("float8_e4m3fn")
+    result = np.asarray(ops.replace_nan(3.3, x))
+    expected = np.where(np.isnan(x.astype(np.float32)), np.float32(3.25), x.astype(np.float32))
+    np.testing.assert_array_equal(result.astype(np.float32), expected)
 
 
 def test_packed_elements(ops, numbers):

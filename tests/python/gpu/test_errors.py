@@ -1,8 +1,13 @@
 """Failures: the right words, and a next call that works."""
 
+import functools
+
 import jax
+import jax.export
 import numpy as np
 import pytest
+
+import jax_callable
 
 JaxRuntimeError = jax.errors.JaxRuntimeError
 
@@ -78,8 +83,43 @@ def test_panics_and_own_errors(ops, numbers):
 
 def test_a_target_for_gpus_only_called_on_the_cpu(ops, cpu, numbers):
     x = jax.device_put(numbers(3), cpu)
-    with pytest.raises(NotImplementedError, match="no handler for the platform cpu"):
-        ops.sum(x)
+    fails(
+        lambda: ops.sum(x), "FAILED_PRECONDITION: fixture_cuda.sum: it has no function for the CPU"
+    )
+
+
+WITHOUT_A_FEATURE = "because its library was built without the feature `cuda`"
+
+
+@pytest.fixture
+def cpu_only(ops, plain_ops):
+    """Calls of targets for the CPU only, in two libraries, with the reasons on a GPU."""
+    x = np.arange(3, dtype=np.float32)
+    none = "it has no function for CUDA"
+    return [
+        (ops.body_runs, (), f"fixture_cuda.body_runs: {none}, only one for the CPU"),
+        (plain_ops.cumsum, (x,), f"fixture.cumsum: {none}, {WITHOUT_A_FEATURE}"),
+    ]
+
+
+def test_a_target_for_the_cpu_only_called_on_a_gpu(cpu_only, gpus):
+    for function, arguments, reason in cpu_only:
+        on_gpu = jax.device_put(arguments, gpus[0])
+        for call in (function, jax.jit(function)):
+            fails(functools.partial(call, *on_gpu), f"FAILED_PRECONDITION: {reason}")
+
+
+def test_an_exported_program_that_comes_to_the_wrong_platform(cpu_only, ops, plain_ops, cpu):
+    checks = jax_callable.disabled_checks(ops, plain_ops)
+    for function, arguments, reason in cpu_only:
+        exported = jax.export.export(
+            jax.jit(function), platforms=("cpu", "cuda"), disabled_checks=checks
+        )(*arguments)
+        for call in (exported.call, jax.jit(exported.call)):
+            for _ in range(3):
+                fails(functools.partial(call, *arguments), f"FAILED_PRECONDITION: {reason}")
+        with jax.default_device(cpu):
+            jax.block_until_ready(exported.call(*arguments))
 
 
 CAPTURED = """

@@ -66,6 +66,7 @@ def raw_target(name, *params, crate="demo", handlers=None, **options):
         "has_side_effect": False,
         "vjp": None,
         "handlers": handlers or [handler()],
+        "absent": None,
         **options,
     }
 

@@ -6,7 +6,7 @@ import pytest
 from manifests import array, axis, dim, handler, manifest, op, raw_target, scalar, scalar_value
 
 from jax_callable import errors
-from jax_callable._manifest import Axis, Dim, Op, Param, ScalarValue, parse
+from jax_callable._manifest import Absent, Axis, Dim, Op, Param, ScalarValue, parse
 
 
 def read(raw):
@@ -60,6 +60,14 @@ def test_all_fields():
     assert [param.name for param in target.inputs] == ["k", "s", "fs", "i3", "x", "y"]
     assert [param.name for param in target.operands] == ["x", "y"]
     assert [param.name for param in target.results] == ["y", "z"]
+
+
+def test_the_platform_without_a_function():
+    absent = {"platform": "CUDA", "index": 7, "reason": "it has none"}
+    target = read(manifest(raw_target("f", array("x"), absent=absent))).targets[0]
+    assert target.absent == Absent("CUDA", 7, "it has none")
+    assert target.platforms == ("cpu",)
+    assert read(manifest(raw_target("f", array("x")))).targets[0].absent is None
 
 
 def test_targets_are_equal_and_hashable_by_value():
