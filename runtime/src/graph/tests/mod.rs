@@ -1,0 +1,4 @@
+//! Whole parts against plain models, on random input and from several threads.
+
+mod cache;
+mod threads;
