@@ -7,6 +7,7 @@ mod hostile;
 mod panics;
 mod pool;
 mod random;
+mod state;
 mod versions;
 
 use super::host::{self, Context, Failure};
