@@ -7,8 +7,8 @@
 
 use crate::diag::{self, At, Errors, Text};
 use crate::model::{Callable, Param, Reference};
+use crate::state;
 use crate::types::{self, Platform, Role};
-use syn::Expr;
 
 /// What the expansion has to ask.
 pub(crate) struct Ask {
@@ -34,6 +34,9 @@ pub(crate) enum Question {
     RankAtMost(usize, usize),
     DimsFit(usize),
     Binds(usize),
+    HasState,
+    IsBuiltOnce(usize),
+    IsKnownToState(usize),
 }
 
 /// Limits of this crate; the runtime's tables have room for as many parameters.
@@ -239,10 +242,8 @@ impl Check<'_> {
 
     fn platforms(&mut self) {
         let params = &self.callable.params;
-        let belongs = |param: &Param| {
-            param.is_array() != Some(false)
-                || matches!(param.guess.role, Role::Context | Role::State)
-        };
+        let belongs =
+            |param: &Param| param.is_array() != Some(false) || param.guess.role == Role::Context;
         let known = params
             .iter()
             .find_map(|param| Some((param, param.guess.platform?)));
@@ -305,25 +306,54 @@ impl Check<'_> {
         }
     }
 
-    /// `state` is made from scalars.
+    /// One state, with a constructor, which is over what is known before there are calls.
     fn state(&mut self) {
-        let Some(state) = &self.callable.state else {
+        let callable = self.callable;
+        if !callable.certain.state {
+            return;
+        }
+        let mut known = None;
+        for (i, param) in callable.params.iter().enumerate() {
+            match (param.guess.role, &callable.state, known) {
+                (Role::State, None, _) => {
+                    self.errors
+                        .push(param.at, diag::nothing_builds(&param.name));
+                }
+                (Role::State, Some(_), Some(first)) => {
+                    self.errors
+                        .push(param.at, diag::second_state(&param.name, first));
+                }
+                (Role::State, Some(_), None) => known = Some(&param.name),
+                (Role::Unknown, ..) => {
+                    let text = diag::state_asked(&param.name);
+                    self.rule(None, Question::IsBuiltOnce(i), param.at, text);
+                }
+                _ => {}
+            }
+        }
+        let Some(constructor) = &callable.state else {
             return;
         };
-        let args = match state {
-            Expr::Call(call) => &call.args,
-            Expr::MethodCall(call) => &call.args,
-            _ => return,
-        };
-        for arg in args {
-            let Expr::Path(path) = crate::values::bare(arg) else {
-                continue;
+        let states = state::candidates(callable);
+        let fact = any(states.iter().map(|param| match param.guess.role {
+            Role::State => Some(true),
+            _ => None,
+        }));
+        let text = diag::no_state_parameter();
+        self.rule(fact, Question::HasState, At::of(constructor), text);
+        for (i, at) in state::uses(callable) {
+            let param = &callable.params[i];
+            let (fact, text) = match param.guess.role {
+                Role::Integer | Role::Static => continue,
+                // Nothing of this name is there: the compiler says so.
+                Role::State => continue,
+                Role::Context => (Some(false), diag::state_from_context(&param.name)),
+                Role::Unknown => (None, diag::state_from(&param.name)),
+                Role::Array | Role::ArrayMut | Role::Scratch => {
+                    (Some(false), diag::state_from(&param.name))
+                }
             };
-            let is_array =
-                |param: &&Param| path.path.is_ident(&param.name) && param.is_array() == Some(true);
-            if let Some(param) = self.callable.params.iter().find(is_array) {
-                self.errors.push(At::of(arg), diag::state_from(&param.name));
-            }
+            self.rule(fact, Question::IsKnownToState(i), at, text);
         }
     }
 }

@@ -5,6 +5,8 @@ use crate::check::{Ask, Question};
 use crate::ctx::Ctx;
 use crate::diag::At;
 use crate::model::{Callable, Dim, DimKind, Origin, Param, Reference};
+use crate::state;
+use crate::types::Role;
 use crate::values::{CacheMax, text_of};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -22,15 +24,8 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
     let asks = asks.iter().map(|ask| ask_tokens(ctx, ident, ask));
     // A name of the expansion's own, which cannot hide the function.
     let call = Ident::new("call", Span::mixed_site());
-    let args = callable.params.iter().enumerate().map(|(i, param)| {
-        let take = trait_item(&private, param, "take");
-        let slot = quote! {
-            #private::slot(<#ident::Def as #private::Definition>::CALLABLE.params, #i)
-        };
-        // What the compiler says of the value is said at its type.
-        let args = quote_spanned!(At::of(&param.ty).end=> (#call, const { #slot }));
-        quote!(#take #args)
-    });
+    let args = (0..callable.params.len()).map(|i| argument(callable, &call, i));
+    let state = state_tokens(callable, &call);
     let blanks = callable.params.iter().map(|_| quote!(_));
     let result = &callable.result;
     // `unsafe` is sound: the runtime calls `call` with what it checked against `CALLABLE`,
@@ -55,11 +50,65 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
                         #ident(#(#args),*)
                     })
                 }
+
+                #state
             }
             #(#asks)*
             #private::inventory::submit! { #private::Registration::new::<#ident::Def>() }
         };
     }
+}
+
+/// The value of a parameter in a call.
+fn argument(callable: &Callable, call: &Ident, index: usize) -> TokenStream {
+    let (private, ident) = (callable.ctx.private(), &callable.ident);
+    let param = &callable.params[index];
+    let take = trait_item(&private, param, "take");
+    let slot = quote! {
+        #private::slot(<#ident::Def as #private::Definition>::CALLABLE.params, #index)
+    };
+    // What the compiler says of the value is said at its type.
+    let args = quote_spanned!(At::of(&param.ty).end=> (#call, const { #slot }));
+    quote!(#take #args)
+}
+
+/// The function that builds the state, with the static attributes under their names.
+fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
+    let constructor = callable.state.as_ref()?;
+    let (private, krate) = (callable.ctx.private(), callable.ctx.krate());
+    let used: Vec<_> = state::uses(callable).iter().map(|(i, _)| *i).collect();
+    let names = callable.params.iter().enumerate().filter_map(|(i, param)| {
+        let is_known = match param.guess.role {
+            // Also those that only a format string names.
+            Role::Integer | Role::Static => true,
+            role => role == Role::Unknown && used.contains(&i),
+        };
+        let (name, value) = (&param.ident, argument(callable, call, i));
+        is_known.then(|| quote!(let #name = unsafe { #value };))
+    });
+    let none = quote!(#private::NoState);
+    let states = state::candidates(callable);
+    let holder = states.iter().rev().fold(none, |other, param| {
+        let holder = trait_item(&private, param, "StateOr");
+        let other = quote_spanned!(At::of(&param.ty).end=> <#other>);
+        quote!(#holder #other)
+    });
+    // The compiler points at the whole call, so all of it is at the constructor.
+    let At { start, end } = At::of(constructor);
+    let build = Ident::new("__build", start);
+    let args = quote_spanned!(end=> (::core::marker::PhantomData::<#holder>, #constructor));
+    // `unsafe` is sound: the runtime calls this with the attributes that it decoded for
+    // `CALLABLE`, and the asks refuse parameters that are not among them.
+    Some(quote! {
+        #[allow(unused_variables)]
+        fn state<'call>(
+            #call: &'call #private::Call<'call>,
+        ) -> ::core::result::Result<#private::Built, #krate::Error> {
+            use #private::build as __build;
+            #(#names)*
+            #build #args
+        }
+    })
 }
 
 /// Stands in for the expansion of a function with mistakes, so that what refers to its
@@ -220,6 +269,9 @@ fn ask_tokens(ctx: &Ctx, ident: &Ident, ask: &Ask) -> TokenStream {
         Question::IsContextFirst(i) => quote!(is_context_first(#callable, #i)),
         Question::IsInOrder(i) => quote!(is_in_order(#callable, #i)),
         Question::IsSamePlatform(i) => quote!(is_same_platform(#callable, #i)),
+        Question::HasState => quote!(has_state(#callable)),
+        Question::IsBuiltOnce(i) => quote!(is_built_once(#callable, #i)),
+        Question::IsKnownToState(i) => quote!(is_known_to_state(#callable, #i)),
         Question::Binds(name) => quote!(binds(#callable, #name)),
         Question::IsOperand(i) => call("is_operand", param(i)),
         Question::IsResult(i) => call("is_result", param(i)),

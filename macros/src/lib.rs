@@ -18,6 +18,7 @@ mod expand;
 mod model;
 mod parse;
 mod resolve;
+mod state;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -46,7 +47,8 @@ use quote::quote;
 ///
 /// # Parameters
 ///
-/// First the context if the body needs it, then inputs and in-outs, then outputs.
+/// First the context if the body needs it, then inputs and in-outs, then outputs. State may
+/// stand anywhere among them.
 ///
 /// | type | what it is |
 /// |---|---|
@@ -54,6 +56,7 @@ use quote::quote;
 /// | `Array<T, N>` | an input of rank `N`, from 0 to 8 |
 /// | `ArrayMut<T, N>` | an output; an in-out if `in_out` names it |
 /// | `bool`, integers, floats, complex numbers, `&str`, `&[T]`, `[T; K]` | a static attribute: a Python value that is known when JAX traces |
+/// | `&State<S>` | what `state` has built for this call site, for `S: Send + Sync` |
 ///
 /// Aliases of these types work. Arguments go by their names in Python, so names are
 /// plain. The function may have lifetimes, but no types as parameters, and returns `()` or
@@ -102,7 +105,7 @@ use quote::quote;
 /// | `batch_dims` | names of leading dimensions along which the body does independent work | none |
 /// | `has_side_effect` | alone, or `= true`: JAX must not drop, repeat or merge calls | off |
 /// | `vjp` | the path of the callable that computes the gradient, a function with this attribute | none |
-/// | `state` | the constructor, over scalar parameters, of what lives as long as the call site: `Plan::new(k)` | none |
+/// | `state` | the call that builds the `&State<S>` of each call site from static attributes: `Plan::new(k)`, which returns `S` or a `Result<S, E>` | none |
 /// | `graph_mode` | `None`, `Jax`, `Warp`, `WarpStaged`, `WarpStagedEx`: how CUDA graphs are used | `Jax` |
 /// | `stage_in`, `stage_out` | names of the arrays that are staged, in the staged modes | all |
 /// | `graph_cache_max` | an integer or `unlimited`: how many CUDA graphs are kept | the runtime's |

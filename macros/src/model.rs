@@ -41,11 +41,14 @@ pub(crate) struct Certain {
     pub(crate) in_outs: bool,
     /// All dimensions.
     pub(crate) dims: bool,
+    /// The constructor of the state.
+    pub(crate) state: bool,
 }
 
 /// A parameter.
 pub(crate) struct Param {
     pub(crate) name: String,
+    pub(crate) ident: Ident,
     pub(crate) at: At,
     pub(crate) ty: Type,
     pub(crate) guess: Guess,

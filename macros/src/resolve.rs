@@ -22,6 +22,7 @@ pub(crate) fn resolve(
         params: read,
         in_outs: read && !args.in_out.is_wrong(),
         dims: read && !raw.dims_incomplete && !args.output_dims.is_wrong(),
+        state: read && !args.state.is_wrong(),
     };
     let ident = function.sig.ident.clone();
     let name = args.name.get(errors).unwrap_or_else(|| Named {
@@ -37,6 +38,7 @@ pub(crate) fn resolve(
             at: At::of(&param.ident),
             guess: types::guess(&param.ty),
             name: param.name,
+            ident: param.ident,
             ty: param.ty,
             in_out: None,
             dims: None,

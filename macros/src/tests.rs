@@ -79,6 +79,7 @@ fn the_keys() {
             k: i32,
             #[dims(n, m)] x: cuda::Array<f32, 2>,
             #[dims(n)] y: cuda::Array<f32, 1>,
+            plan: &State<Plan>,
             #[dims(n, (x.dim(1) + 1).div_ceil(2) % k)] r#type: cuda::ArrayMut<f32, 2>,
         ) {}",
     );
@@ -98,6 +99,8 @@ fn the_keys() {
             ]),"#,
             r#"preload: "AllDevices","#,
             r#"state: ::core::option::Option::Some("Plan::new(k, 4)")"#,
+            "let k = unsafe { <i32 as P::FfiArg<'_>>::take(call,",
+            "PhantomData::<<&State<Plan> as P::FfiArg<'_>>::StateOr<P::NoState>>, Plan::new(k, 4))",
             "<grad::back::Def as P::Definition>::CALLABLE",
             "P::Dim::Op(
                 P::DimOp::Rem,
@@ -141,6 +144,7 @@ fn aliases_are_asked() {
             "check::is_context_first(",
             "check::is_same_platform(",
             "check::rank_at_most(",
+            "check::is_built_once(",
         ],
     );
 }

@@ -40,7 +40,7 @@ pub const fn is_operand(param: &Param) -> bool {
     match param.ty.kind {
         Kind::Array => true,
         Kind::ArrayMut => param.in_out,
-        Kind::Context | Kind::Static => false,
+        Kind::Context | Kind::Static | Kind::State => false,
     }
 }
 
@@ -106,9 +106,10 @@ pub const fn is_context_first(callable: &Callable, index: usize) -> bool {
     index == 0 || !matches!(callable.params[index].ty.kind, Kind::Context)
 }
 
-/// Whether the parameter at `index` is an output, or has no output before it.
+/// Whether the parameter at `index` is no input, or has no output before it.
 pub const fn is_in_order(callable: &Callable, index: usize) -> bool {
-    if is_output(&callable.params[index]) {
+    let param = &callable.params[index];
+    if !is_operand(param) && !matches!(param.ty.kind, Kind::Static) {
         return true;
     }
     let mut i = 0;
@@ -127,6 +128,36 @@ pub const fn is_same_platform(callable: &Callable, index: usize) -> bool {
         Some(platform) => platform as u8 == callable.platform() as u8,
         None => true,
     }
+}
+
+/// Whether there is a state.
+pub const fn has_state(callable: &Callable) -> bool {
+    state_before(callable, callable.params.len())
+}
+
+/// Whether the parameter at `index` is no state, or the only one, of a constructor.
+pub const fn is_built_once(callable: &Callable, index: usize) -> bool {
+    !is_state(&callable.params[index]) || callable.state.is_some() && !state_before(callable, index)
+}
+
+/// Whether the parameter at `index` is known when the state is built.
+pub const fn is_known_to_state(callable: &Callable, index: usize) -> bool {
+    matches!(callable.params[index].ty.kind, Kind::Static)
+}
+
+const fn is_state(param: &Param) -> bool {
+    matches!(param.ty.kind, Kind::State)
+}
+
+const fn state_before(callable: &Callable, index: usize) -> bool {
+    let mut i = 0;
+    while i < index {
+        if is_state(&callable.params[i]) {
+            return true;
+        }
+        i += 1;
+    }
+    false
 }
 
 /// Whether the callable is on CUDA.

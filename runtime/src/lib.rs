@@ -57,6 +57,7 @@ mod param;
 mod plan;
 mod registry;
 mod signature;
+mod state;
 mod statics;
 pub mod testing;
 
@@ -68,6 +69,7 @@ pub use dtype::DataType;
 pub use element::{Element, Pred, Scalar};
 pub use error::{Code, Error, Result};
 pub use jax_callable_macros::jax_callable;
+pub use state::State;
 
 #[cfg(feature = "_cuda")]
 pub use cudarc;
@@ -89,7 +91,7 @@ pub mod prelude {
 
     #[cfg(feature = "_cuda")]
     pub use crate::cuda;
-    pub use crate::{Code, Error, Pred, Result, cpu};
+    pub use crate::{Code, Error, Pred, Result, State, cpu};
     pub use jax_callable_macros::jax_callable;
 }
 

@@ -43,7 +43,7 @@ fn contract(callable: &Callable) -> Map<String, Value> {
     let params: Vec<_> = callable
         .params
         .iter()
-        .filter(|p| p.ty.kind != Kind::Context)
+        .filter(|p| !matches!(p.ty.kind, Kind::Context | Kind::State))
         .map(|p| param(callable, p))
         .collect();
     let vjp = callable.vjp.map(|vjp| {
@@ -116,7 +116,7 @@ fn param(callable: &Callable, param: &Param) -> Value {
         Kind::Array => "input",
         Kind::ArrayMut if param.in_out => "in_out",
         Kind::ArrayMut => "output",
-        Kind::Static | Kind::Context => "scalar",
+        Kind::Static | Kind::Context | Kind::State => "scalar",
     };
     match param.ty.value {
         Some(value) => {

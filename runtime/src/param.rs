@@ -4,6 +4,7 @@ use crate::dtype::DataType;
 use crate::error::{Error, Result};
 use crate::ffi::frame::Call;
 use crate::signature::{Callable, ParamType};
+use crate::state::{Built, Holder};
 
 /// A type that a parameter of a callable can have.
 #[diagnostic::on_unimplemented(
@@ -11,11 +12,15 @@ use crate::signature::{Callable, ParamType};
     label = "not a parameter type",
     note = "arrays are `cpu::Array<T, N>` (inputs) and `cpu::ArrayMut<T, N>` (outputs and in-outs), or with the cargo feature `cuda` those of `cuda`",
     note = "static attributes are `bool`, `i8` to `i64`, `u8` to `u64`, `f32`, `f64`, `&str`, `&[T]` and `[T; K]` of these numbers; with the cargo features `half` and `num-complex` also `f16`, `bf16`, `Complex<f32>`, `Complex<f64>`",
-    note = "the first parameter may be `&cpu::Context` or `&cuda::Context`"
+    note = "the first parameter may be `&cpu::Context` or `&cuda::Context`",
+    note = "`&State<S>` is what `state = ...` has built, for an `S: Send + Sync`"
 )]
 pub trait FfiArg<'a>: Sized {
     /// What the type says of the parameter.
     const TYPE: ParamType;
+
+    /// Where the state is, for a parameter that is one; else `Other`.
+    type StateOr<Other: Holder>: Holder;
 
     /// The parameter's value in a call.
     ///
@@ -110,6 +115,15 @@ pub trait Definition {
     /// `call` was checked against [`Definition::CALLABLE`], and the values of an earlier
     /// run of it are gone.
     unsafe fn call<'a>(call: &'a Call<'a>) -> Result<()>;
+
+    /// Builds the state, for a callable that has one. Of the call nothing is there but what
+    /// [`Call::for_state`] gives it.
+    ///
+    /// # Errors
+    /// The constructor's.
+    fn state<'a>(_: &'a Call<'a>) -> Result<Built> {
+        Err(Error::internal("the callable has no state"))
+    }
 }
 
 /// What a callable may return: `()` or `Result<(), E>` with `E: Into<Error>`.

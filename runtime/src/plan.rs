@@ -25,8 +25,10 @@ pub(crate) struct Plan {
     pub(crate) in_outs: [Option<u8>; MAX_PARAMS],
     /// The number of static attributes.
     pub(crate) num_statics: usize,
-    /// Whether a static attribute is kept at the call site, not read from the frame.
+    /// Whether a parameter is kept at the call site, not read from the frame.
     pub(crate) has_kept: bool,
+    /// Whether each call site has a state.
+    pub(crate) has_state: bool,
     /// Whether any shape was declared.
     pub(crate) has_dims: bool,
     /// Whether there are in-outs.
@@ -73,6 +75,7 @@ impl Plan {
             in_outs: [None; MAX_PARAMS],
             num_statics: 0,
             has_kept: false,
+            has_state: false,
             has_dims: false,
             has_in_outs: false,
         };
@@ -93,6 +96,10 @@ impl Plan {
                 plan.num_statics += 1;
                 plan.has_kept |= is_kept(param);
             }
+            if matches!(param.ty.kind, Kind::State) {
+                plan.has_state = true;
+                plan.has_kept = true;
+            }
             plan.has_dims |= param.dims.is_some();
             i += 1;
         }
@@ -102,7 +109,7 @@ impl Plan {
 
 /// The place of a parameter in what it plays: an input's among the operands, an output's
 /// or in-out's among the results, a number's among the static attributes by name, another
-/// static attribute's among those that the call site keeps.
+/// static attribute's among those that the call site keeps. Contexts and state need none.
 pub const fn slot(params: &[Param], index: usize) -> usize {
     let param = &params[index];
     if matches!(param.ty.kind, Kind::Static) && !is_kept(param) {
@@ -115,7 +122,7 @@ pub const fn slot(params: &[Param], index: usize) -> usize {
             Kind::Array => is_operand(&params[i]),
             Kind::ArrayMut => is_result(&params[i]),
             Kind::Static => is_kept(&params[i]),
-            Kind::Context => false,
+            Kind::Context | Kind::State => false,
         };
         slot += counts as usize;
         i += 1;

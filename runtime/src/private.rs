@@ -11,4 +11,5 @@ pub use crate::signature::{
     BufferType, Callable, Dim, DimOp, GraphCacheMax, GraphMode, Kind, Length, ModuleUse, Param,
     ParamType, Platform, StaticType,
 };
+pub use crate::state::{Built, Holder, NoState, build};
 pub use inventory;

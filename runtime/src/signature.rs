@@ -40,6 +40,8 @@ pub enum Kind {
     ArrayMut,
     /// A static attribute.
     Static,
+    /// `&State<S>`.
+    State,
 }
 
 /// How many values a static attribute holds.
@@ -67,7 +69,7 @@ pub enum StaticType {
 pub struct ParamType {
     /// What the type makes of the parameter.
     pub kind: Kind,
-    /// The platform the type belongs to, none for static attributes.
+    /// The platform the type belongs to, none for static attributes and state.
     pub platform: Option<Platform>,
     /// The element type of an array.
     pub dtype: Option<DataType>,

@@ -2,11 +2,12 @@
 
 use super::frame::Call;
 use super::place::Place;
-use super::view::{array_type, context_type, shape};
+use super::view::{array_type, other_type, shape};
 use crate::cuda::{Array, ArrayMut, Context};
 use crate::element::Element;
 use crate::param::FfiArg;
 use crate::signature::{Kind, ParamType, Platform};
+use crate::state::Holder;
 
 impl<'a> Call<'a> {
     fn cuda(&self) -> &'a Context {
@@ -19,6 +20,7 @@ impl<'a> Call<'a> {
 
 impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
     const TYPE: ParamType = array_type::<T>(Platform::Cuda, Kind::Array, N);
+    type StateOr<Other: Holder> = Other;
 
     #[inline]
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
@@ -33,6 +35,7 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
 
 impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
     const TYPE: ParamType = array_type::<T>(Platform::Cuda, Kind::ArrayMut, N);
+    type StateOr<Other: Holder> = Other;
 
     #[inline]
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
@@ -46,7 +49,8 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
 }
 
 impl<'a> FfiArg<'a> for &'a Context {
-    const TYPE: ParamType = context_type(Platform::Cuda);
+    const TYPE: ParamType = other_type(Some(Platform::Cuda), Kind::Context);
+    type StateOr<Other: Holder> = Other;
 
     unsafe fn take(call: &'a Call<'a>, _: usize) -> Self {
         call.cuda()

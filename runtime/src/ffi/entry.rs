@@ -11,18 +11,27 @@ use crate::error::{Code, Error, Result};
 use crate::param::Definition;
 use crate::plan::Plan;
 use crate::signature::{Callable, GraphMode, Platform};
+use crate::state::Built;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 type Body = for<'a> unsafe fn(&'a Call<'a>) -> Result<()>;
+type BuildState = for<'a> fn(&'a Call<'a>) -> Result<Built>;
 
 /// The INSTANTIATE handler of a callable.
 pub(crate) unsafe extern "C" fn instantiate<D: Definition>(
     frame: *mut sys::CallFrame,
 ) -> *mut sys::Error {
     // SAFETY: XLA calls its handlers with a valid frame.
-    unsafe { handle(frame, sys::stage::INSTANTIATE, D::CALLABLE, do_instantiate) }
+    unsafe {
+        handle(
+            frame,
+            sys::stage::INSTANTIATE,
+            D::CALLABLE,
+            |frame, callable| do_instantiate(frame, callable, D::PLAN, D::state),
+        )
+    }
 }
 
 /// The INITIALIZE handler of a callable on a device.
@@ -140,7 +149,12 @@ fn traits(callable: &Callable) -> u32 {
     }
 }
 
-fn do_instantiate(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
+fn do_instantiate(
+    frame: &sys::CallFrame,
+    callable: &'static Callable,
+    plan: &'static Plan,
+    build: BuildState,
+) -> Result<()> {
     #[cfg(feature = "_cuda")]
     if callable.platform() == Platform::Cuda {
         super::cuda_call::check_mode(callable)?;
@@ -149,9 +163,22 @@ fn do_instantiate(frame: &sys::CallFrame, callable: &'static Callable) -> Result
     let api = unsafe { Api::new(frame.api)? };
     // SAFETY: the frame is XLA's, alive and unchanged during the call.
     let attrs = unsafe { Attrs::new(&frame.attrs) };
-    let site = state::CallSite::decode(callable, attrs)?;
+    let mut site = state::CallSite::decode(callable, attrs)?;
+    if plan.has_state {
+        // SAFETY: this is the frame that the site was decoded from.
+        let call = unsafe { Call::for_state(callable, plan, frame, Place::HOST, &site) };
+        site.state = Some(build_state(&call, build)?);
+    }
     // SAFETY: this is the running INSTANTIATE call's context.
     unsafe { state::set(api, frame.ctx, site) }
+}
+
+/// Builds the state of a call site.
+pub(super) fn build_state<'a>(call: &'a Call<'a>, build: BuildState) -> Result<Built> {
+    build(call).map_err(|error| {
+        let code = error.code();
+        Error::new(code, format!("cannot build its state: {error}"))
+    })
 }
 
 #[cfg_attr(

@@ -65,6 +65,25 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// What a state is built from: the static attributes of a call site, and no buffers.
+    ///
+    /// # Safety
+    /// `frame` is the frame of a running INSTANTIATE or INITIALIZE call, with an API table, of
+    /// the callable that `plan` is of, and `site` was decoded from its attributes.
+    pub(super) unsafe fn for_state(
+        callable: &'static Callable,
+        plan: &'static Plan,
+        frame: &'a sys::CallFrame,
+        place: Place<'a>,
+        site: &'a CallSite,
+    ) -> Call<'a> {
+        // SAFETY: static attributes, and on a GPU the context, are all that is looked at.
+        let mut call = unsafe { Call::new(callable, plan, frame, place) };
+        call.site = Some(site);
+        call.num_own_attrs = site.num_own_attrs();
+        call
+    }
+
     /// Checks any frame and, where XLA did not alias an in-out, copies it to its result.
     #[inline]
     pub(super) fn check(&mut self) -> Result<()> {
@@ -78,8 +97,7 @@ impl<'a> Call<'a> {
         if self.num_own_attrs > 0 || plan.has_kept {
             // SAFETY: this is the running call's context.
             let site = unsafe { state::get(api, self.frame.ctx)? };
-            let num_own = usize::from(site.batch.rank() > 0) + usize::from(site.outputs_given);
-            if num_own != self.num_own_attrs {
+            if site.num_own_attrs() != self.num_own_attrs {
                 return Err(changed());
             }
             self.site = Some(site);

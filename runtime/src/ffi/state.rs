@@ -7,6 +7,7 @@ use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::plan::{BATCH, OUTPUT_DIMS};
 use crate::signature::Callable;
+use crate::state::Built;
 use crate::statics::{self, Kept};
 use std::ffi::c_void;
 use std::ptr;
@@ -21,6 +22,8 @@ pub(crate) struct CallSite {
     pub(crate) batch: Batch,
     /// Whether the shapes of pure outputs were chosen for this call.
     pub(crate) outputs_given: bool,
+    /// What `state = ...` has built.
+    pub(crate) state: Option<Built>,
     /// The devices that INITIALIZE has made ready.
     #[cfg(feature = "_cuda")]
     pub(crate) ready: crate::cuda::Ready,
@@ -74,9 +77,15 @@ impl CallSite {
             kept: kept.into_boxed_slice(),
             batch,
             outputs_given,
+            state: None,
             #[cfg(feature = "_cuda")]
             ready: crate::cuda::Ready::default(),
         })
+    }
+
+    /// How many attributes of our own its calls have.
+    pub(super) fn num_own_attrs(&self) -> usize {
+        usize::from(self.batch.rank() > 0) + usize::from(self.outputs_given)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::cpu::{Array, ArrayMut, Context};
 use crate::element::Element;
 use crate::param::{FfiArg, StaticNumber};
 use crate::signature::{BufferType, Kind, Length, ParamType, Platform, StaticType};
+use crate::state::{Holder, State};
 use crate::statics::Kept;
 use std::slice;
 
@@ -31,10 +32,11 @@ pub(super) const fn array_type<T: Element>(
     }
 }
 
-pub(super) const fn context_type(platform: Platform) -> ParamType {
+/// For what is neither an array nor a static attribute.
+pub(super) const fn other_type(platform: Option<Platform>, kind: Kind) -> ParamType {
     ParamType {
-        kind: Kind::Context,
-        platform: Some(platform),
+        kind,
+        platform,
         dtype: None,
         rank: 0,
         packed: &[],
@@ -72,6 +74,7 @@ pub(super) unsafe fn shape<const N: usize>(
 
 impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
     const TYPE: ParamType = array_type::<T>(Platform::Cpu, Kind::Array, N);
+    type StateOr<Other: Holder> = Other;
 
     #[inline]
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
@@ -94,6 +97,7 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
 
 impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
     const TYPE: ParamType = array_type::<T>(Platform::Cpu, Kind::ArrayMut, N);
+    type StateOr<Other: Holder> = Other;
 
     #[inline]
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
@@ -115,15 +119,28 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
 }
 
 impl<'a> FfiArg<'a> for &'a Context {
-    const TYPE: ParamType = context_type(Platform::Cpu);
+    const TYPE: ParamType = other_type(Some(Platform::Cpu), Kind::Context);
+    type StateOr<Other: Holder> = Other;
 
     unsafe fn take(call: &'a Call<'a>, _: usize) -> Self {
         &call.context
     }
 }
 
+impl<'a, S: Send + Sync + 'static> FfiArg<'a> for &'a State<S> {
+    const TYPE: ParamType = other_type(None, Kind::State);
+    type StateOr<Other: Holder> = State<S>;
+
+    unsafe fn take(call: &'a Call<'a>, _: usize) -> Self {
+        let state = call.site.and_then(|site| site.state.as_deref());
+        let state = state.and_then(|state| state.downcast_ref());
+        state.expect("INSTANTIATE has built the state")
+    }
+}
+
 impl<'a> FfiArg<'a> for &'a str {
     const TYPE: ParamType = static_type(StaticType::Str);
+    type StateOr<Other: Holder> = Other;
 
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
         match call.kept(slot) {
@@ -135,6 +152,7 @@ impl<'a> FfiArg<'a> for &'a str {
 
 impl<'a, T: StaticNumber> FfiArg<'a> for &'a [T] {
     const TYPE: ParamType = static_type(StaticType::Number(T::DTYPE, Length::Slice));
+    type StateOr<Other: Holder> = Other;
 
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
         match call.kept(slot) {
@@ -151,6 +169,7 @@ impl<'a, T: StaticNumber> FfiArg<'a> for &'a [T] {
 
 impl<'a, T: StaticNumber, const K: usize> FfiArg<'a> for [T; K] {
     const TYPE: ParamType = static_type(StaticType::Number(T::DTYPE, Length::Fixed(K)));
+    type StateOr<Other: Holder> = Other;
 
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
         // SAFETY: the same static attribute, whose length was checked when decoded.
@@ -186,6 +205,7 @@ macro_rules! numbers {
         impl<'a> FfiArg<'a> for $ty {
             const TYPE: ParamType =
                 static_type(StaticType::Number(<$ty as StaticNumber>::DTYPE, Length::One));
+                type StateOr<Other: Holder> = Other;
 
             #[inline]
             unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
@@ -208,6 +228,7 @@ impl<'a> FfiArg<'a> for num_complex::Complex<f64> {
         <Self as StaticNumber>::DTYPE,
         Length::One,
     ));
+    type StateOr<Other: Holder> = Other;
 
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
         match call.kept(slot) {

@@ -3,7 +3,7 @@ use jax_callable::prelude::*;
 
 // Stands in for a type of another platform.
 mod cuda {
-    use jax_callable::__private::{Call, FfiArg, ParamType, Platform};
+    use jax_callable::__private::{Call, FfiArg, Holder, ParamType, Platform};
     use jax_callable::cpu;
 
     pub struct Array;
@@ -13,6 +13,7 @@ mod cuda {
             platform: Some(Platform::Cuda),
             ..<cpu::Array<'static, f32, 1> as FfiArg<'static>>::TYPE
         };
+        type StateOr<Other: Holder> = Other;
 
         unsafe fn take(_: &'a Call<'a>, _: usize) -> Self {
             Array

@@ -1,7 +1,9 @@
 #![allow(unused_variables)]
 use jax_callable::prelude::*;
 
-#[jax_callable(state = Plan::new(k, x))]
-fn f(k: i32, x: cpu::Array<f32, 1>, y: cpu::ArrayMut<f32, 1>) {}
+struct Plan;
+
+#[jax_callable(state = Plan::new(k, &x[..], x.len()))]
+fn f(k: i32, x: cpu::Array<f32, 1>, plan: &State<Plan>, y: cpu::ArrayMut<f32, 1>) {}
 
 fn main() {}

@@ -60,8 +60,21 @@ fn more(#[dims(n)] x: cpu::Array<f32, 1>, #[dims(n)] y: cpu::ArrayMut<f32, 1>) {
     state = Plan::new(k, 4),
     batch_dims = n,
 )]
-fn carried(#[dims(n)] x: cpu::Array<f32, 1>, k: i32, #[dims(n)] y: cpu::ArrayMut<f32, 1>) {
-    let _ = (x, k, y);
+fn state(
+    #[dims(n)] x: cpu::Array<f32, 1>,
+    k: i32,
+    plan: &State<Plan>,
+    #[dims(n)] y: cpu::ArrayMut<f32, 1>,
+) {
+    let _ = (x, k, plan.0 + plan.1, y);
+}
+
+struct Plan(i32, i32);
+
+impl Plan {
+    fn new(k: i32, l: i32) -> Plan {
+        Plan(k, l)
+    }
 }
 
 #[jax_callable(output_dims(c = (n, 2 * n + 1), d = m, e = []))]

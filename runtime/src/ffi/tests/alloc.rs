@@ -63,12 +63,28 @@ fn executing_allocates_nothing() {
 
 fn count(case: &mut Case, minor: i32, context: &Context) {
     case.instantiate(minor, context).unwrap();
-    case.frame.with_frame(host::table(minor), context, |frame| {
+    count_in(&mut case.frame, entry::execute::<Def>, minor, context);
+}
+
+fn count_in(frame: &mut FrameSpec, handler: sys::Handler, minor: i32, context: &Context) {
+    frame.with_frame(host::table(minor), context, |frame| {
         let count = allocations(|| {
             // SAFETY: the frame is right.
-            let error = unsafe { entry::execute::<Def>(frame) };
+            let error = unsafe { handler(frame) };
             assert!(error.is_null());
         });
         assert_eq!(count, 0, "API 0.{minor}");
     });
+}
+
+#[test]
+fn state_is_found_without_allocating() {
+    for minor in host::MINOR_VERSIONS {
+        let context = Context::new();
+        let mut case = super::state::VisitCase::new(false);
+        case.instantiate(minor, &context).unwrap();
+        let handler = entry::execute::<super::state::visit::Def>;
+        count_in(&mut case.frame, handler, minor, &context);
+        assert_eq!(case.y, [3, 3]);
+    }
 }

@@ -8,6 +8,7 @@ mod hostile;
 mod panics;
 mod pool;
 mod random;
+mod state;
 mod versions;
 
 use super::host::{self, Context, Failure};
