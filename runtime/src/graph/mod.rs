@@ -5,6 +5,7 @@ pub(crate) mod description;
 pub(crate) mod key;
 pub(crate) mod random;
 pub(crate) mod slot;
+pub(crate) mod staging;
 pub(crate) mod stats;
 pub(crate) mod target;
 
