@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jax_callable import errors
 from jax_callable._export import disabled_checks
+from jax_callable._graphs import Graphs, default_graph_cache_max, set_default_graph_cache_max
 from jax_callable._library import Crate, Library, live_call_sites, targets
 from jax_callable._load import load
 from jax_callable._manifest import Handler, Param, Target
@@ -23,16 +24,19 @@ if TYPE_CHECKING:
 __all__ = [
     "Callable",
     "Crate",
+    "Graphs",
     "Handler",
     "Library",
     "LoadError",
     "Param",
     "Target",
     "__version__",
+    "default_graph_cache_max",
     "disabled_checks",
     "errors",
     "live_call_sites",
     "load",
+    "set_default_graph_cache_max",
     "targets",
 ]
 

@@ -19,6 +19,7 @@ from jax_callable._preload import Preload
 from jax_callable._primitive import Call, bind
 
 if TYPE_CHECKING:
+    from jax_callable._graphs import Graphs
     from jax_callable._library import Crate
 
 _DEFAULT: Any = object()
@@ -35,7 +36,12 @@ class Callable:
     """
 
     def __init__(
-        self, target: Target, xla_name: str, library_path: str, preload: Preload | None = None
+        self,
+        target: Target,
+        xla_name: str,
+        library_path: str,
+        preload: Preload | None = None,
+        graphs: Graphs | None = None,
     ) -> None:
         """Wraps a registered target; `jax_callable.load` does it.
 
@@ -44,6 +50,7 @@ class Callable:
             xla_name: The name under which it is registered in this process.
             library_path: Where its library can be loaded again, to unpickle.
             preload: What is to be done when a call is traced.
+            graphs: The CUDA graphs that it keeps.
         """
         self.target = target
         self.__name__ = target.name
@@ -53,6 +60,7 @@ class Callable:
         self._xla_name = xla_name
         self._library_path = library_path
         self._preload = preload
+        self._graphs = graphs
         self._crate: Crate | None = None
 
     def __call__(
@@ -110,6 +118,20 @@ class Callable:
             self._preload()
         results = bind(call, operands)
         return results[0] if len(results) == 1 else tuple(results)
+
+    @property
+    def graphs(self) -> Graphs:
+        """The CUDA graphs of our own that the target keeps, their limit and statistics.
+
+        Raises:
+            AttributeError: The target has no function for CUDA.
+        """
+        if self._graphs is None:
+            raise AttributeError(
+                f"{self.target.path} has no CUDA graphs: the library has it for "
+                f"{' and '.join(self.target.platforms)} only"
+            )
+        return self._graphs
 
     @property
     def signature(self) -> inspect.Signature:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
-from jax_callable import _cuda, _preload
+from jax_callable import _cuda, _graphs, _preload
 from jax_callable._library import Library
 from jax_callable._manifest import Absent, Handler, Target
 from jax_callable._open import EXECUTE, INITIALIZE, INSTANTIATE, OpenLibrary, open_library
@@ -46,12 +46,14 @@ def load(path_or_name: str | os.PathLike[str]) -> Library:
         if opened.digest not in _loaded:
             for name in opened.manifest.cuda_libraries:
                 _cuda.open_library(name)
+            _graphs.apply_default(opened)
             callables = [
                 Callable(
                     target,
                     _register(opened, target),
                     str(opened.path),
                     _preload.of(opened, target),
+                    _graphs.of(opened, target),
                 )
                 for target in opened.manifest.targets
             ]

@@ -27,6 +27,9 @@ _SYMBOLS = (
     "jax_callable_manifest",
     "jax_callable_handler",
     "jax_callable_preload",
+    "jax_callable_graphs",
+    "jax_callable_set_graph_cache_max",
+    "jax_callable_clear_graphs",
     "jax_callable_live_call_sites",
 )
 _BUILD = (
@@ -79,11 +82,49 @@ class OpenLibrary:
         size: int = function(index, ordinal, text, len(text))
         return text.raw[:size].decode(errors="replace") if size else None
 
+    def graphs(self, index: int) -> str:
+        """The limit and the statistics of a CUDA handler's graphs, as JSON.
+
+        Args:
+            index: The handler's place in the table.
+        """
+        function = self.handle.jax_callable_graphs
+        text_type = ctypes.c_char * 4096
+        function.argtypes = (ctypes.c_uint32, ctypes.c_char_p, ctypes.c_size_t)
+        function.restype = ctypes.c_size_t
+        text = text_type()
+        size: int = function(index, text, len(text))
+        return text.raw[:size].decode()
+
+    def set_graph_cache_max(self, index: int, limit: int) -> None:
+        """Sets how many graphs a CUDA handler keeps at most.
+
+        Args:
+            index: The handler's place in the table; -1 for the default of the library.
+            limit: The number; -1 for no limit, -2 for what the handler says itself.
+        """
+        function = self.handle.jax_callable_set_graph_cache_max
+        function.argtypes = (ctypes.c_uint32, ctypes.c_int64)
+        function.restype = ctypes.c_uint32
+        function(index & 0xFFFFFFFF, limit)
+
+    def clear_graphs(self, index: int) -> None:
+        """Gives up all graphs of a CUDA handler."""
+        function = self.handle.jax_callable_clear_graphs
+        function.argtypes, function.restype = (ctypes.c_uint32,), ctypes.c_uint32
+        function(index)
+
     def live_call_sites(self) -> int:
         """How many call sites hold state now."""
         function = self.handle.jax_callable_live_call_sites
         function.argtypes, function.restype = (), ctypes.c_uint64
         return int(function())
+
+
+def opened_libraries() -> list[OpenLibrary]:
+    """The libraries of this process."""
+    with _lock:
+        return list(_opened.values())
 
 
 def open_library(path_or_name: str | os.PathLike[str]) -> OpenLibrary:

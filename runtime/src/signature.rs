@@ -190,6 +190,14 @@ pub enum GraphMode {
 }
 
 impl GraphMode {
+    /// Whether the graphs are our own, not XLA's.
+    pub const fn is_own(self) -> bool {
+        match self {
+            GraphMode::None | GraphMode::Jax => false,
+            GraphMode::Warp | GraphMode::WarpStaged | GraphMode::WarpStagedEx => true,
+        }
+    }
+
     /// Its name in the attribute and the manifest.
     pub const fn name(self) -> &'static str {
         match self {

@@ -53,9 +53,10 @@ sanitize() {
 import os, sys, jax, numpy as np, jax_callable
 ops = jax_callable.load(sys.argv[1])
 try:
-    ops.writes_past_its_end(np.ones(1024, np.float32)).block_until_ready()
-except jax.errors.JaxRuntimeError:
-    pass
+    print(ops.writes_past_its_end(np.ones(1024, np.float32)).devices(), flush=True)
+    jax.effects_barrier()
+except jax.errors.JaxRuntimeError as error:
+    print(error, flush=True)
 os._exit(0)  # the CUDA of this process may be broken
 " "$JAX_CALLABLE_FIXTURE_CUDA"
     status=$?

@@ -51,6 +51,30 @@ pub(super) fn graph_of(stream: &CudaStream) -> Result<Option<CUgraph>> {
     }
 }
 
+/// The node that was captured last on a stream, which captures.
+pub(super) fn last_node(stream: sys::CUstream) -> Result<CUgraphNode> {
+    let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    let (mut nodes, mut count) = (ptr::null(), 0);
+    // SAFETY: the stream is alive, and all but the status is optional.
+    let result = unsafe {
+        driver::capture_info()?(
+            stream,
+            &mut status,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            &mut nodes,
+            &mut count,
+        )
+    };
+    let what = "cannot ask for the node that was captured";
+    result.result().map_err(|error| failed(what, error))?;
+    if count != 1 {
+        return Err(Error::internal(format!("{what}: there are {count}")));
+    }
+    // SAFETY: the driver's list has one entry, and stays until the stream's next call.
+    Ok(unsafe { *nodes })
+}
+
 impl Capture {
     /// The capture under way on a stream, if there is one, before the body runs.
     pub(super) fn of(stream: &CudaStream) -> Result<Option<Capture>> {
@@ -59,6 +83,11 @@ impl Capture {
         };
         let before = nodes(graph)?;
         Ok(Some(Capture { graph, before }))
+    }
+
+    /// The number of nodes now.
+    pub(super) fn len(&self) -> Result<usize> {
+        count_nodes(self.graph)
     }
 
     /// Refuses what the body has added and must not: copies between the device and host
@@ -167,21 +196,23 @@ fn kind(node: CUgraphNode) -> Result<CUgraphNodeType> {
     Ok(kind)
 }
 
-fn nodes(graph: CUgraph) -> Result<Vec<CUgraphNode>> {
+fn count_nodes(graph: CUgraph) -> Result<usize> {
     let mut count = 0;
-    let mut nodes = Vec::new();
-    // SAFETY: the graph is alive, and the second call is given room for the nodes that the
-    // first has counted; only this thread adds any.
-    unsafe {
-        sys::cuGraphGetNodes(graph, ptr::null_mut(), &mut count)
+    // SAFETY: the graph is alive, and the driver writes one number.
+    unsafe { sys::cuGraphGetNodes(graph, ptr::null_mut(), &mut count) }
+        .result()
+        .map_err(|error| failed("cannot count the captured nodes", error))?;
+    Ok(count)
+}
+
+fn nodes(graph: CUgraph) -> Result<Vec<CUgraphNode>> {
+    let mut count = count_nodes(graph)?;
+    let mut nodes = vec![ptr::null_mut(); count];
+    if count > 0 {
+        // SAFETY: the graph is alive, and there is room for the nodes that were counted; only
+        // this thread adds any.
+        unsafe { sys::cuGraphGetNodes(graph, nodes.as_mut_ptr(), &mut count) }
             .result()
-            .and_then(|()| {
-                nodes.resize(count, ptr::null_mut());
-                if count == 0 {
-                    return Ok(());
-                }
-                sys::cuGraphGetNodes(graph, nodes.as_mut_ptr(), &mut count).result()
-            })
             .map_err(|error| failed("cannot look at the captured nodes", error))?;
     }
     nodes.truncate(count);

@@ -62,6 +62,16 @@ impl Device {
         Ok(value)
     }
 
+    /// Does something with this device current, and then leaves this thread's context as it
+    /// was. Errors of the driver are not reported: this is for what is dropped.
+    pub(super) fn with_context(&self, work: impl FnOnce()) {
+        let before = result::ctx::get_current().ok().flatten();
+        let _ = self.context.bind_to_thread();
+        work();
+        // SAFETY: this context was current just now, or it is null, for none.
+        let _ = unsafe { result::ctx::set_current(before.unwrap_or(ptr::null_mut())) };
+    }
+
     #[cold]
     fn open(slot: &'static OnceLock<Device>, ordinal: usize) -> Result<&'static Device> {
         driver::require()?;

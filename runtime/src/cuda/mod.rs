@@ -66,6 +66,8 @@ mod device;
 mod driver;
 #[cfg(feature = "cublas")]
 mod gemm;
+mod graph;
+pub mod graphs;
 mod kernel;
 mod module;
 mod nvrtc;
@@ -79,6 +81,7 @@ pub use context::Context;
 pub use cudarc::driver::LaunchConfig;
 #[cfg(feature = "cublas")]
 pub use gemm::{Gemm, Op};
+pub(crate) use graph::{Slots, target_of};
 pub use kernel::{KernelArg, KernelValue};
 #[doc(hidden)]
 pub use module::{Image, Kernel, Module};

@@ -8,18 +8,6 @@ use crate::error::{Error, Result};
 use crate::signature::{Callable, GraphMode};
 use std::sync::OnceLock;
 
-/// Refuses what is not there yet, when the program is compiled.
-pub(super) fn check_mode(callable: &Callable) -> Result<()> {
-    match callable.graph_mode {
-        GraphMode::None | GraphMode::Jax => Ok(()),
-        mode => Err(Error::unimplemented(format!(
-            "graph_mode = {} is not implemented in this version of jax-callable: use Jax, in \
-             which XLA captures CUDA graphs, or None",
-            mode.name()
-        ))),
-    }
-}
-
 /// Makes the device ready for EXECUTE, which may be captured.
 ///
 /// # Safety
@@ -34,6 +22,10 @@ pub(super) unsafe fn initialize(frame: &sys::CallFrame, callable: &'static Calla
     }
     let device = Device::current(ordinal)?;
     cuda::load(callable, device)?;
+    if callable.graph_mode.is_own() {
+        let target = cuda::target_of(callable);
+        site.graphs.prepare(device, &target, callable.graph_mode)?;
+    }
     site.ready.set(device.ordinal());
     Ok(())
 }
@@ -86,7 +78,7 @@ fn in_capture(error: Error) -> Error {
 }
 
 /// Whether the environment has `JAX_CALLABLE_SYNC=1`.
-fn waits_for_each_call() -> bool {
+pub(super) fn waits_for_each_call() -> bool {
     static WAITS: OnceLock<bool> = OnceLock::new();
     *WAITS.get_or_init(|| std::env::var_os("JAX_CALLABLE_SYNC").is_some_and(|value| value == "1"))
 }

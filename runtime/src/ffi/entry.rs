@@ -16,7 +16,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-type Body = for<'a> unsafe fn(&'a Call<'a>) -> Result<()>;
+/// The function, with the parameters of a call that was checked.
+pub(super) type Body = for<'a> unsafe fn(&'a Call<'a>) -> Result<()>;
 type BuildState = for<'a> fn(&'a Call<'a>) -> Result<Built>;
 
 /// The INSTANTIATE handler of a callable.
@@ -155,10 +156,6 @@ fn do_instantiate(
     plan: &'static Plan,
     build: BuildState,
 ) -> Result<()> {
-    #[cfg(feature = "_cuda")]
-    if callable.platform() == Platform::Cuda {
-        super::cuda_call::check_mode(callable)?;
-    }
     // SAFETY: `handle` checked that there is a table.
     let api = unsafe { Api::new(frame.api)? };
     // SAFETY: the frame is XLA's, alive and unchanged during the call.
@@ -198,6 +195,13 @@ fn do_initialize(frame: &sys::CallFrame, callable: &'static Callable) -> Result<
 fn do_execute<D: Definition>(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
     #[cfg(feature = "_cuda")]
     if const { matches!(D::CALLABLE.platform(), Platform::Cuda) } {
+        if const { D::CALLABLE.graph_mode.is_own() } {
+            // SAFETY: this is the running EXECUTE call's frame, which has a table.
+            return unsafe {
+                let is_plain = is_plain(D::CALLABLE, D::PLAN, frame);
+                super::graph_call::execute(frame, callable, D::PLAN, is_plain, D::call)
+            };
+        }
         // SAFETY: this is the running EXECUTE call's frame, which has a table.
         return unsafe {
             super::cuda_call::execute(frame, callable, |place| {
@@ -226,7 +230,7 @@ fn execute_at<'a, D: Definition>(
 }
 
 #[inline(never)]
-fn check_and_run(call: &mut Call<'_>, body: Body) -> Result<()> {
+pub(super) fn check_and_run(call: &mut Call<'_>, body: Body) -> Result<()> {
     call.check()?;
     // SAFETY: the call was checked against the callable whose body this is, and `run` calls
     // it again only after it has returned.

@@ -6,6 +6,7 @@ use crate::registry;
 #[cfg(feature = "_cuda")]
 use crate::signature::Platform;
 use std::ffi::{c_char, c_void};
+use std::panic::catch_unwind;
 use std::ptr;
 
 /// The version of these symbols and of the manifest.
@@ -46,13 +47,101 @@ unsafe extern "C" fn jax_callable_preload(
         Ok(()) => return 0,
         Err(error) => error.to_string(),
     };
-    let len = error.len().min(size);
-    if len > 0 {
-        // SAFETY: the caller's promise.
-        unsafe { ptr::copy_nonoverlapping(error.as_ptr(), text, len) };
-    }
+    // SAFETY: the caller's promise.
+    unsafe { give(&error, text, size) };
     // Not 0, whatever the words.
     error.len().max(1)
+}
+
+/// # Safety
+/// `to` points to `size` bytes, or `size` is 0.
+unsafe fn give(text: &str, to: *mut u8, size: usize) {
+    let len = text.len().min(size);
+    if len > 0 {
+        // SAFETY: the caller's promise.
+        unsafe { ptr::copy_nonoverlapping(text.as_ptr(), to, len) };
+    }
+}
+
+/// The graphs of a callable, numbered as in the manifest, as JSON: `max`, null for no limit, and
+/// `statistics`.
+///
+/// Returns the size of the text, of which `text` gets what fits, or 0 if there is no such
+/// callable for CUDA.
+///
+/// # Safety
+/// `text` points to `size` bytes, or `size` is 0.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn jax_callable_graphs(index: u32, text: *mut u8, size: usize) -> usize {
+    let Ok(Some(json)) = catch_unwind(|| graphs::json(index)) else {
+        return 0;
+    };
+    // SAFETY: the caller's promise.
+    unsafe { give(&json, text, size) };
+    json.len()
+}
+
+/// Sets how many graphs a callable keeps at most: -1 for no limit, -2 for what it says itself.
+/// The number `u32::MAX` stands for the default of this library. 0 if there is no such callable.
+#[unsafe(no_mangle)]
+extern "C" fn jax_callable_set_graph_cache_max(index: u32, max: i64) -> u32 {
+    u32::from(catch_unwind(|| graphs::set_max(index, max)).unwrap_or(false))
+}
+
+/// Gives up all graphs of a callable. 0 if there is no such callable.
+#[unsafe(no_mangle)]
+extern "C" fn jax_callable_clear_graphs(index: u32) -> u32 {
+    u32::from(catch_unwind(|| graphs::clear(index)).unwrap_or(false))
+}
+
+#[cfg(feature = "_cuda")]
+mod graphs {
+    use crate::cuda::graphs::{Graphs, set_default_max};
+    use crate::signature::GraphCacheMax;
+    use serde_json::{Map, json};
+
+    pub(super) fn json(index: u32) -> Option<String> {
+        let graphs = Graphs::at(index)?;
+        let statistics = graphs.statistics();
+        let statistics = statistics
+            .iter()
+            .map(|(name, n)| (name.to_owned(), n.into()));
+        let statistics: Map<_, _> = statistics.collect();
+        Some(json!({"max": graphs.max(), "statistics": statistics}).to_string())
+    }
+
+    pub(super) fn set_max(index: u32, max: i64) -> bool {
+        if index == u32::MAX {
+            set_default_max(u64::try_from(max).ok());
+            return true;
+        }
+        let max = match max {
+            -2 => GraphCacheMax::Default,
+            max => u64::try_from(max).map_or(GraphCacheMax::Unlimited, GraphCacheMax::Limit),
+        };
+        Graphs::at(index)
+            .inspect(|graphs| graphs.set_max(max))
+            .is_some()
+    }
+
+    pub(super) fn clear(index: u32) -> bool {
+        Graphs::at(index).inspect(Graphs::clear).is_some()
+    }
+}
+
+#[cfg(not(feature = "_cuda"))]
+mod graphs {
+    pub(super) fn json(_: u32) -> Option<String> {
+        None
+    }
+
+    pub(super) fn set_max(index: u32, _: i64) -> bool {
+        index == u32::MAX
+    }
+
+    pub(super) fn clear(_: u32) -> bool {
+        false
+    }
 }
 
 fn preload(index: u32, ordinal: i32) -> Result<()> {

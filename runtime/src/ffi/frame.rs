@@ -87,6 +87,16 @@ impl<'a> Call<'a> {
     /// Checks any frame and, where XLA did not alias an in-out, copies it to its result.
     #[inline]
     pub(super) fn check(&mut self) -> Result<()> {
+        self.check_frame()?;
+        if self.plan.has_in_outs {
+            self.copy_in_outs()?;
+        }
+        Ok(())
+    }
+
+    /// Checks any frame.
+    #[inline]
+    pub(super) fn check_frame(&mut self) -> Result<()> {
         let plan = self.plan;
         // SAFETY: `new`'s promise.
         let api = unsafe { Api::new(self.frame.api)? };
@@ -117,9 +127,6 @@ impl<'a> Call<'a> {
         if let Some((result, other)) = self.overlap(&ranges) {
             return Err(self.explain_overlap(result, other));
         }
-        if plan.has_in_outs {
-            self.copy_in_outs()?;
-        }
         Ok(())
     }
 
@@ -129,9 +136,7 @@ impl<'a> Call<'a> {
         if self.batch_rank == 0 {
             return body(self);
         }
-        // It cannot overflow: the results' sizes, checked, begin with this product.
-        let total = self.sizes.iter().map(|&size| size as usize).product();
-        for element in 0..total {
+        for element in 0..self.num_elements() {
             self.element = element;
             body(self).map_err(|error| {
                 let code = error.code();
@@ -139,6 +144,13 @@ impl<'a> Call<'a> {
             })?;
         }
         Ok(())
+    }
+
+    /// How often the body runs.
+    #[inline]
+    pub(super) fn num_elements(&self) -> usize {
+        // It cannot overflow: the results' sizes, checked, begin with this product.
+        self.sizes.iter().map(|&size| size as usize).product()
     }
 
     #[inline]

@@ -3,7 +3,8 @@
 //! `sys` is the C layout, `api` calls it, `attrs` and `frame` read what a call brings,
 //! `entry` holds the handlers, `state` the call sites that XLA keeps for us, `view`
 //! turns checked buffers into parameters, `pool` uses XLA's threads, and `cuda_call` and
-//! `cuda_view` are what differs on a GPU.
+//! `cuda_view` are what differs on a GPU. `graph_call` brings calls to graphs of our own, for
+//! which `relocate` gives a frame's buffers other addresses.
 
 pub(crate) mod api;
 pub(crate) mod attrs;
@@ -16,12 +17,16 @@ pub(crate) mod entry;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod frame;
+#[cfg(feature = "_cuda")]
+mod graph_call;
 pub(crate) mod host;
 pub(crate) mod host_call;
 pub(crate) mod host_frame;
 mod place;
 pub(crate) mod plain;
 pub(crate) mod pool;
+#[cfg(feature = "_cuda")]
+mod relocate;
 pub(crate) mod state;
 pub(crate) mod sys;
 pub(crate) mod view;

@@ -27,6 +27,9 @@ pub(crate) struct CallSite {
     /// The devices that INITIALIZE has made ready.
     #[cfg(feature = "_cuda")]
     pub(crate) ready: crate::cuda::Ready,
+    /// The graphs of our own for each of them.
+    #[cfg(feature = "_cuda")]
+    pub(crate) graphs: crate::cuda::Slots,
 }
 
 impl CallSite {
@@ -80,6 +83,8 @@ impl CallSite {
             state: None,
             #[cfg(feature = "_cuda")]
             ready: crate::cuda::Ready::default(),
+            #[cfg(feature = "_cuda")]
+            graphs: crate::cuda::Slots::default(),
         })
     }
 

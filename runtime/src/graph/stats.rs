@@ -26,12 +26,24 @@ macro_rules! counters {
 
         /// The events of a target, and what it holds now.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub(crate) struct Statistics {
-            $($(#[$doc])* pub(crate) $name: u64,)*
+        pub struct Statistics {
+            $($(#[$doc])* pub $name: u64,)*
             /// Executable graphs that are kept.
-            pub(crate) executables: u64,
+            pub executables: u64,
             /// Bytes of staging memory.
-            pub(crate) staged_bytes: u64,
+            pub staged_bytes: u64,
+        }
+
+        impl Statistics {
+            /// All numbers, each with its name.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [
+                    $((stringify!($name), self.$name),)*
+                    ("executables", self.executables),
+                    ("staged_bytes", self.staged_bytes),
+                ]
+                .into_iter()
+            }
         }
 
         impl Counters {

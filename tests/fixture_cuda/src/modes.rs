@@ -45,15 +45,25 @@ fn saxpy_uncaptured(
     launch(cx, a, x, y)
 }
 
-/// A mode that does not exist yet.
-#[jax_callable(in_out = y, graph_mode = Warp)]
-fn saxpy_own_graph(
-    cx: &cuda::Context,
-    a: f32,
-    #[dims(n)] x: cuda::Array<f32, 1>,
-    #[dims(n)] y: cuda::ArrayMut<f32, 1>,
-) -> Result<()> {
-    launch(cx, a, x, y)
+macro_rules! own_graphs {
+    ($($name:ident $mode:ident,)*) => {$(
+        /// y <- a x + y, in place, by a graph of our own.
+        #[jax_callable(in_out = y, graph_mode = $mode)]
+        fn $name(
+            cx: &cuda::Context,
+            a: f32,
+            #[dims(n)] x: cuda::Array<f32, 1>,
+            #[dims(n)] y: cuda::ArrayMut<f32, 1>,
+        ) -> Result<()> {
+            launch(cx, a, x, y)
+        }
+    )*};
+}
+
+own_graphs! {
+    saxpy_warp Warp,
+    saxpy_staged WarpStaged,
+    saxpy_staged_ex WarpStagedEx,
 }
 
 fn launch(

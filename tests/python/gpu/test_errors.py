@@ -66,13 +66,6 @@ def test_parameters_of_other_sizes(ops, numbers):
     assert "have [8, 8]" in text
 
 
-def test_a_mode_that_is_not_there_yet(ops, numbers):
-    fails(
-        lambda: ops.saxpy_own_graph(2.0, numbers(3), numbers(3)),
-        "UNIMPLEMENTED: fixture_cuda.saxpy_own_graph: graph_mode = Warp",
-    )
-
-
 def test_panics_and_own_errors(ops, numbers):
     fails(lambda: ops.panics(numbers(3)), "INTERNAL: fixture_cuda.panics: panicked: with 3")
     fails(

@@ -1,4 +1,4 @@
-"""One computation in modes None and Jax, in JAX's transformations."""
+"""One computation in every graph mode, in JAX's transformations."""
 
 import functools
 import threading
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-MODES = ["saxpy", "saxpy_uncaptured"]
+MODES = ["saxpy", "saxpy_uncaptured", "saxpy_warp", "saxpy_staged", "saxpy_staged_ex"]
 
 
 @pytest.fixture(params=MODES)

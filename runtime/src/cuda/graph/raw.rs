@@ -4,8 +4,8 @@ use crate::cuda::driver::failed;
 use crate::error::Result;
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::{
-    self, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo, CUresult, CUstreamCaptureMode,
-    CUstream_flags,
+    self, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo, CUresult, CUstream_flags,
+    CUstreamCaptureMode,
 };
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -84,6 +84,9 @@ impl Drop for OpenCapture {
 #[derive(Debug)]
 pub(super) struct Graph(sys::CUgraph);
 
+// SAFETY: a graph may be used by one thread after another.
+unsafe impl Send for Graph {}
+
 impl Graph {
     pub(super) fn raw(&self) -> sys::CUgraph {
         self.0
@@ -134,8 +137,15 @@ impl Executable {
             CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE | CUresult::CUDA_ERROR_NOT_SUPPORTED => {
                 Ok(false)
             }
-            error => Err(failed("cannot update the CUDA graph of the call", DriverError(error))),
+            error => Err(failed(
+                "cannot update the CUDA graph of the call",
+                DriverError(error),
+            )),
         }
+    }
+
+    pub(super) fn raw(&self) -> sys::CUgraphExec {
+        self.0
     }
 
     /// Launches it.
@@ -155,5 +165,57 @@ impl Drop for Executable {
     fn drop(&mut self) {
         // SAFETY: the executable is alive and used no more; one in flight is freed when done.
         unsafe { sys::cuGraphExecDestroy(self.0) };
+    }
+}
+
+/// A mark in a stream, without a time.
+#[derive(Debug)]
+pub(super) struct Event(sys::CUevent);
+
+// SAFETY: an event may be used by one thread after another.
+unsafe impl Send for Event {}
+
+impl Event {
+    pub(super) fn new() -> Result<Event> {
+        let mut event = ptr::null_mut();
+        let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
+        // SAFETY: the driver writes one handle.
+        unsafe { sys::cuEventCreate(&mut event, flags) }
+            .result()
+            .map_err(|error| failed("cannot make an event", error))?;
+        Ok(Event(event))
+    }
+
+    pub(super) fn raw(&self) -> sys::CUevent {
+        self.0
+    }
+
+    /// Puts the mark behind the stream's work so far.
+    ///
+    /// # Safety
+    /// The stream is alive and not being captured.
+    pub(super) unsafe fn record(&self, stream: sys::CUstream) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { sys::cuEventRecord(self.0, stream) }
+            .result()
+            .map_err(|error| failed("cannot record an event", error))
+    }
+
+    /// Makes a stream's later work wait for the mark, if it was ever put.
+    ///
+    /// # Safety
+    /// As for `record`.
+    pub(super) unsafe fn wait(&self, stream: sys::CUstream) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { sys::cuStreamWaitEvent(stream, self.0, 0) }
+            .result()
+            .map_err(|error| failed("cannot wait for an event", error))
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: the event is alive and used no more; the driver keeps what is waited for.
+        unsafe { sys::cuEventDestroy_v2(self.0) };
     }
 }

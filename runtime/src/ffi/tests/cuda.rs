@@ -83,18 +83,6 @@ fn run(stage: i32, handler: sys::Handler, context: &Context) -> Result<(), Failu
 }
 
 #[test]
-fn modes_that_do_not_exist_yet_are_refused_when_compiled() {
-    type Def = own_graph::Def;
-    let context = Context::new();
-    let failure = run(sys::stage::INSTANTIATE, entry::instantiate::<Def>, &context).unwrap_err();
-    assert_eq!(failure.code, Code::Unimplemented as i32);
-    assert!(
-        failure.message.contains("own_graph: graph_mode = Warp"),
-        "{failure:?}"
-    );
-}
-
-#[test]
 fn without_a_driver_calls_fail_and_say_what_to_install() {
     // SAFETY: looks for the library.
     if unsafe { cudarc::driver::sys::is_culib_present() } {

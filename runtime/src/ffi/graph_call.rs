@@ -1,0 +1,165 @@
+//! Calls in a graph mode of our own.
+
+use super::api::Api;
+use super::cuda_call::waits_for_each_call;
+use super::entry::{Body, check_and_run};
+use super::frame::Call;
+use super::place::Place;
+use super::relocate::Relocated;
+use super::{state, sys};
+use crate::cuda::{Context, Device};
+use crate::error::Result;
+use crate::graph::staging::{Array, Staging};
+use crate::plan::{MAX_PARAMS, Plan};
+use crate::signature::{Callable, GraphMode};
+
+/// Batches of more elements than this are looped over without a graph: their graphs would be
+/// larger than they are worth.
+const MAX_LOOP: usize = 1 << 12;
+
+/// Runs a call by a graph of the call site.
+///
+/// # Safety
+/// `frame` is the frame of a running EXECUTE call, with an API table, of the callable that
+/// `plan` and `body` are of. If it `is_plain`, it was checked.
+pub(super) unsafe fn execute(
+    frame: &sys::CallFrame,
+    callable: &'static Callable,
+    plan: &'static Plan,
+    is_plain: bool,
+    body: Body,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let api = unsafe { Api::new(frame.api)? };
+    // SAFETY: this is the running call's context.
+    let (site, ordinal, stream) = unsafe {
+        let site = state::get(api, frame.ctx)?;
+        (site, api.device_ordinal(frame.ctx)?, api.stream(frame.ctx)?)
+    };
+    // Only checked: it runs elsewhere.
+    // SAFETY: the caller's promise.
+    let mut call = unsafe { Call::new(callable, plan, frame, Place::HOST) };
+    if !is_plain {
+        call.check_frame()?;
+    }
+    let device = Device::current(ordinal)?;
+    let mut graphs = site.graphs.on(device.ordinal())?.lock();
+    if call.batch_rank > 0 {
+        graphs.counters().looped_batches.add(1);
+    }
+
+    let is_small = call.batch_rank == 0 || call.num_elements() <= MAX_LOOP;
+    let has_run = is_small && {
+        let mut addresses = [0; 2 * MAX_PARAMS];
+        // SAFETY: the frame was checked.
+        let addresses = unsafe { read_addresses(frame, &mut addresses) };
+        let mut run = |context: &Context, seen: &[u64]| {
+            // SAFETY: the frame was checked, and the addresses are those of its buffers, or
+            // others that stand for them in a capture.
+            unsafe { run_at(frame, callable, plan, body, context, seen) }
+        };
+        let stage = || staging(&call);
+        // SAFETY: the device is current, and the stream is XLA's for it, on which it runs no
+        // capture in this mode; a call site has one shape.
+        unsafe { graphs.call(stream, addresses, stage, &mut run)? }
+    };
+    // SAFETY: the stream is XLA's for this device, and the context is used during the call.
+    let context = || unsafe { device.on_stream(stream) };
+    if !has_run {
+        graphs.counters().ungraphed_calls.add(1);
+        drop(graphs);
+        let context = context();
+        // SAFETY: the caller's promise.
+        let mut call = unsafe { Call::new(callable, plan, frame, Place::Cuda(&context)) };
+        check_and_run(&mut call, body)?;
+    }
+    if waits_for_each_call() {
+        context().synchronize()?;
+    }
+    Ok(())
+}
+
+/// The addresses of a frame's buffers: operands, then results.
+///
+/// # Safety
+/// The frame was checked.
+unsafe fn read_addresses<'a>(
+    frame: &sys::CallFrame,
+    addresses: &'a mut [u64; 2 * MAX_PARAMS],
+) -> &'a [u64] {
+    let mut len = 0;
+    for list in [&frame.args, &frame.rets] {
+        for i in 0..list.size as usize {
+            // SAFETY: a checked frame has this many buffers, no more than parameters.
+            let buffer = unsafe { &*(*list.buffers.add(i)).cast::<sys::Buffer>() };
+            addresses[len] = buffer.data.addr() as u64;
+            len += 1;
+        }
+    }
+    &addresses[..len]
+}
+
+/// Runs the body with its buffers at other addresses.
+///
+/// # Safety
+/// The frame was checked against the callable, and there is an address for each of its
+/// buffers.
+unsafe fn run_at(
+    frame: &sys::CallFrame,
+    callable: &'static Callable,
+    plan: &'static Plan,
+    body: Body,
+    context: &Context,
+    seen: &[u64],
+) -> Result<()> {
+    let num_operands = plan.operands.as_slice().len();
+    let mut seen = seen.to_vec();
+    for result in 0..plan.results.as_slice().len() {
+        if let Some(operand) = plan.in_outs[result] {
+            // A body sees an in-out at its result only; it is there already.
+            seen[usize::from(operand)] = seen[num_operands + result];
+        }
+    }
+    // SAFETY: the caller's promise.
+    let relocated = unsafe { Relocated::new(frame, &seen) };
+    let frame = relocated.frame();
+    // SAFETY: the frame is that of the running call but for its addresses.
+    let mut call = unsafe { Call::new(callable, plan, frame, Place::Cuda(context)) };
+    check_and_run(&mut call, body)
+}
+
+/// What is staged at a call site, by its mode and the sizes of its arrays.
+fn staging(call: &Call<'_>) -> Result<Staging> {
+    let callable = call.callable;
+    let is_staged = callable.graph_mode != GraphMode::Warp;
+    let stages =
+        |names: Option<&[&str]>, name| is_staged && names.is_none_or(|names| names.contains(&name));
+    let plan = call.plan;
+    let operands = plan.operands.as_slice();
+    let mut arrays = Vec::new();
+    for (index, param) in callable.params.iter().enumerate() {
+        let place = |indices: &[u8]| indices.iter().position(|&i| usize::from(i) == index);
+        let operand = place(operands);
+        let result = place(plan.results.as_slice());
+        // SAFETY: the call was checked, and the plan has these buffers.
+        let buffer = unsafe {
+            match (operand, result) {
+                (_, Some(result)) => call.result_buffer(result),
+                (Some(operand), None) => call.operand_buffer(operand),
+                (None, None) => continue,
+            }
+        };
+        let size = buffer
+            .size_as(&param.ty.buffer, call.batch_rank)
+            .unwrap_or(0);
+        // An input has its own size: some are shared by the whole batch.
+        arrays.push(Array {
+            operand,
+            result: result.map(|result| operands.len() + result),
+            size: size as u64,
+            stage_in: stages(callable.stage_in, param.name),
+            stage_out: stages(callable.stage_out, param.name),
+        });
+    }
+    Staging::new(&arrays)
+}
