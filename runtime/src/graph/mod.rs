@@ -7,6 +7,7 @@ pub(crate) mod random;
 pub(crate) mod slot;
 pub(crate) mod staging;
 pub(crate) mod stats;
+pub(crate) mod synthetic;
 pub(crate) mod target;
 
 #[cfg(test)]
