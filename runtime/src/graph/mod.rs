@@ -3,6 +3,8 @@
 pub(crate) mod cache;
 pub(crate) mod description;
 pub(crate) mod key;
+pub(crate) mod learn;
+pub(crate) mod patches;
 pub(crate) mod random;
 pub(crate) mod slot;
 pub(crate) mod staging;

@@ -1,5 +1,6 @@
 //! Whole parts against plain models, on random input and from several threads.
 
+mod bodies;
 mod cache;
 mod staging;
 mod threads;
