@@ -2,5 +2,6 @@
 
 mod bodies;
 mod cache;
+mod learning;
 mod staging;
 mod threads;
