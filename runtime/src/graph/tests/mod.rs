@@ -1,5 +1,7 @@
 //! Whole parts against plain models, on random input and from several threads.
 
+mod bodies;
 mod cache;
+mod learning;
 mod staging;
 mod threads;

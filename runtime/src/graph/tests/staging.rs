@@ -160,7 +160,7 @@ fn run(staging: &Staging, arrays: &[Array], memory: &mut [u64], addresses: &[u64
 fn no_plan_changes_what_a_call_returns() {
     for seed in 0..2000 {
         let mut random = Random::new(seed);
-        let mut flip = || random.next() % 2 == 0;
+        let mut flip = || random.next().is_multiple_of(2);
         let roles: Vec<_> = (0..5).map(|_| (flip(), flip())).collect();
         let lists: Vec<_> = (0..5).map(|_| [flip(), flip()]).collect();
         let num_operands = roles.iter().filter(|(input, both)| *input || *both).count();

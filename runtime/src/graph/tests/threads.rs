@@ -3,7 +3,7 @@
 use super::super::cache::{Cache, Miss};
 use super::super::random::Random;
 use super::super::slot::{Graphs, Slot};
-use super::super::target::{Counted, Target};
+use super::super::target::{Counted, Site, Target};
 use crate::signature::GraphCacheMax;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -195,6 +195,21 @@ fn sites_in_use_are_left_alone_until_they_are_not() {
     }
     assert_eq!(setting.held(), [0, 0]);
     assert_eq!(setting.driver.alive(), 0);
+}
+
+#[test]
+fn what_was_used_meanwhile_is_not_evicted() {
+    let setting = Setting::new(4, 1);
+    setting.call(0, 1);
+    let slot: &dyn Site = &*setting.slots[0];
+    let stamp = slot.oldest().unwrap();
+    setting.call(0, 1);
+    assert!(slot.try_evict(stamp));
+    assert_eq!(setting.driver.alive(), 1);
+    assert!(slot.try_evict(slot.oldest().unwrap()));
+    assert_eq!((setting.driver.alive(), slot.oldest()), (0, None));
+    let _in_use = setting.slots[0].lock();
+    assert!(!slot.try_evict(stamp));
 }
 
 #[test]
