@@ -127,10 +127,7 @@ class Callable:
             AttributeError: The target has no function for CUDA.
         """
         if self._graphs is None:
-            raise AttributeError(
-                f"{self.target.path} has no CUDA graphs: the library has it for "
-                f"{' and '.join(self.target.platforms)} only"
-            )
+            raise AttributeError(name="graphs")  # `__getattr__` has the words.
         return self._graphs
 
     @property
@@ -163,6 +160,11 @@ class Callable:
         crate = self.__dict__.get("_crate")
         if crate is not None and name in dir(crate):
             return getattr(crate, name)
+        if name == "graphs":
+            platforms = " and ".join(self.target.platforms)
+            raise AttributeError(
+                f"{self.target.path} has no CUDA graphs: the library has it for {platforms} only"
+            )
         raise AttributeError(f"{self.target.path!r} has no attribute {name!r}")
 
 

@@ -45,10 +45,6 @@ pub mod f8;
 #[allow(unsafe_code)]
 mod ffi;
 #[cfg(any(feature = "_cuda", test))]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the handlers do not use it yet")
-)]
 mod graph;
 mod manifest;
 // Declares two `unsafe` methods, and has no unsafe code.

@@ -187,7 +187,7 @@ fn memory_type(address: u64) -> Option<u32> {
     (result == CUresult::CUDA_SUCCESS).then_some(kind)
 }
 
-fn kind(node: CUgraphNode) -> Result<CUgraphNodeType> {
+pub(super) fn kind(node: CUgraphNode) -> Result<CUgraphNodeType> {
     let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
     // SAFETY: the node is in a graph that is alive.
     unsafe { sys::cuGraphNodeGetType(node, &mut kind) }
@@ -205,7 +205,7 @@ fn count_nodes(graph: CUgraph) -> Result<usize> {
     Ok(count)
 }
 
-fn nodes(graph: CUgraph) -> Result<Vec<CUgraphNode>> {
+pub(super) fn nodes(graph: CUgraph) -> Result<Vec<CUgraphNode>> {
     let mut count = count_nodes(graph)?;
     let mut nodes = vec![ptr::null_mut(); count];
     if count > 0 {

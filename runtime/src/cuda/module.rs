@@ -233,7 +233,7 @@ impl Kernel {
                 _ => failed(format_args!("the kernel `{name}`"), error),
             }
         })?;
-        if let Some(sizes) = param_sizes(&function) {
+        if let Some(sizes) = param_sizes(function.cu_function()) {
             self.check_params(&sizes)?;
         }
         load_now(&function)
@@ -267,7 +267,7 @@ fn load_now(function: &CudaFunction) -> std::result::Result<(), DriverError> {
 }
 
 /// The sizes of a function's parameters, if the driver can tell.
-fn param_sizes(function: &CudaFunction) -> Option<Vec<usize>> {
+pub(super) fn param_sizes(function: sys::CUfunction) -> Option<Vec<usize>> {
     if !driver::has(b"cuFuncGetParamInfo\0") {
         return None;
     }
@@ -276,10 +276,8 @@ fn param_sizes(function: &CudaFunction) -> Option<Vec<usize>> {
         let (mut offset, mut size) = (0, 0);
         // SAFETY: the function is loaded, and the driver has this call, which writes two
         // numbers, or nothing for a parameter that is not there.
-        let status = unsafe {
-            let function = function.cu_function();
-            sys::cuFuncGetParamInfo(function, sizes.len(), &mut offset, &mut size)
-        };
+        let status =
+            unsafe { sys::cuFuncGetParamInfo(function, sizes.len(), &mut offset, &mut size) };
         match status {
             CUresult::CUDA_SUCCESS => sizes.push(size),
             CUresult::CUDA_ERROR_INVALID_VALUE => return Some(sizes),

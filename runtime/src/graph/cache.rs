@@ -110,6 +110,7 @@ impl<E> Cache<E> {
     }
 
     /// How many executables there are.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -82,6 +82,7 @@ impl Patches {
     }
 
     /// Why nothing is patched.
+    #[cfg(test)]
     pub(crate) fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_ref()
     }

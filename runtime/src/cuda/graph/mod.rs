@@ -1,9 +1,13 @@
 //! CUDA graphs of our own: what the driver does for `crate::graph`, which decides.
 
+mod captured;
+mod describe;
+mod patch;
 mod raw;
 mod site;
+mod slots;
 mod staged;
 mod targets;
 
-pub(crate) use site::Slots;
+pub(crate) use slots::Slots;
 pub(crate) use targets::target_of;

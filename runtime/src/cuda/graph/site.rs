@@ -1,21 +1,23 @@
 //! The graphs of one call site on one device: capture, update, launch.
 
-use super::raw::{CaptureStream, Executable, Graph};
+use super::captured::{Captured, OneCall};
+use super::raw::{CaptureStream, Graph};
 use super::staged::{CopyNode, Memory};
 use crate::cuda::capture::last_node;
 use crate::cuda::context::Context;
-use crate::cuda::device::{Device, MAX_DEVICES};
+use crate::cuda::device::Device;
 use crate::cuda::driver::failed;
 use crate::error::{Error, Result};
 use crate::graph::cache::{Cache, Miss};
-use crate::graph::slot::{Graphs, Slot};
+use crate::graph::patches::Patches;
+use crate::graph::slot::Graphs;
 use crate::graph::staging::{SlotCopy, Staging};
 use crate::graph::stats::Counters;
 use crate::graph::target::{Counted, Target};
 use crate::signature::GraphMode;
 use cudarc::driver::{result, sys};
 use std::ffi::c_void;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// More nodes than this are not made into a graph: instantiation would take seconds.
 const MAX_NODES: usize = 1 << 14;
@@ -23,73 +25,33 @@ const MAX_NODES: usize = 1 << 14;
 /// The most addresses that a key can have: one for each array of a callable.
 const MAX_KEY: usize = 64;
 
-/// The graphs of one call site, for each device.
-#[derive(Default)]
-pub(crate) struct Slots(OnceLock<Box<[OnceLock<Arc<Slot<SiteGraphs>>>; MAX_DEVICES]>>);
-
-impl std::fmt::Debug for Slots {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Slots").finish_non_exhaustive()
-    }
-}
-
-impl Slots {
-    /// Makes the graphs of a device, which is current, if they are not there.
-    pub(crate) fn prepare(
-        &self,
-        device: &'static Device,
-        target: &Arc<Target>,
-        mode: GraphMode,
-    ) -> Result<()> {
-        let slots = self
-            .0
-            .get_or_init(|| Box::new([const { OnceLock::new() }; MAX_DEVICES]));
-        let slot = &slots[device.ordinal()];
-        if slot.get().is_none() {
-            let graphs = SiteGraphs::new(device, target, mode)?;
-            slot.get_or_init(|| Slot::new(target, graphs));
-        }
-        Ok(())
-    }
-
-    /// The graphs of a device that was prepared.
-    pub(crate) fn on(&self, ordinal: usize) -> Result<&Slot<SiteGraphs>> {
-        let slot = self.0.get().and_then(|slots| slots[ordinal].get());
-        slot.map(|slot| &**slot).ok_or_else(|| {
-            Error::internal("XLA called EXECUTE on a device without INITIALIZE before")
-        })
-    }
-}
-
 /// The graphs of one call site on one device.
 pub(crate) struct SiteGraphs {
     device: &'static Device,
-    target: Arc<Target>,
+    pub(super) target: Arc<Target>,
     mode: GraphMode,
     cache: Cache<Captured>,
     /// What is staged, known from the first call on.
     staging: Option<Staging>,
     memory: Option<Counted<Memory>>,
+    /// Where the graphs hold addresses.
+    pub(super) patches: Patches,
     /// Set when the body has captured too much.
     ungraphed: bool,
     // Last, for the others are freed on it.
     stream: CaptureStream,
 }
 
-/// An executable graph, and its copies whose addresses are set before each launch.
-pub(crate) struct Captured {
-    executable: Executable,
-    copies: Vec<CopyNode>,
-    /// What the copies' nodes are in.
-    _graph: Option<Graph>,
-}
-
 /// How a call's body runs: with its work on the context's stream, and its buffers, numbered
 /// operands first, at these addresses.
-pub(crate) type Body<'a> = dyn FnMut(&Context, &[u64]) -> Result<()> + 'a;
+pub(super) type Body<'a> = dyn FnMut(&Context, &[u64]) -> Result<()> + 'a;
 
 impl SiteGraphs {
-    fn new(device: &'static Device, target: &Arc<Target>, mode: GraphMode) -> Result<SiteGraphs> {
+    pub(super) fn new(
+        device: &'static Device,
+        target: &Arc<Target>,
+        mode: GraphMode,
+    ) -> Result<SiteGraphs> {
         Ok(SiteGraphs {
             device,
             target: Arc::clone(target),
@@ -97,6 +59,7 @@ impl SiteGraphs {
             cache: Cache::default(),
             staging: None,
             memory: None,
+            patches: Patches::default(),
             ungraphed: false,
             stream: CaptureStream::new()?,
         })
@@ -170,11 +133,18 @@ impl SiteGraphs {
         }
 
         let stamp = self.target.stamp();
-        let context = self.device.context().cu_ctx();
+        let call = OneCall {
+            stream,
+            context: self.device.context().cu_ctx(),
+            addresses,
+            key,
+            staging,
+            memory,
+        };
         if let Some(captured) = self.cache.hit(key, stamp) {
             self.target.counters.hits.add(1);
-            captured.launch(stream, context, addresses)?;
-        } else if !self.miss(stream, addresses, key, stamp, staging, memory, body)? {
+            captured.launch(&call)?;
+        } else if !self.miss(&call, stamp, body)? {
             self.ungraphed = true;
             return Ok(false);
         }
@@ -222,62 +192,86 @@ impl SiteGraphs {
         Ok(self.memory.as_ref().map(|memory| memory.address))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all of one call")]
-    fn miss(
-        &mut self,
-        stream: sys::CUstream,
-        addresses: &[u64],
-        key: &[u64],
-        stamp: u64,
-        staging: &Staging,
-        memory: Option<u64>,
-        body: &mut Body<'_>,
-    ) -> Result<bool> {
-        let context = self.device.context().cu_ctx();
-        let seen = staging.seen(key, memory.unwrap_or(0), addresses.len());
-        let captured = self.capture(addresses, &seen, staging, memory, body)?;
-        let Some((graph, copies)) = captured else {
-            return Ok(false);
-        };
+    fn miss(&mut self, call: &OneCall<'_>, stamp: u64, body: &mut Body<'_>) -> Result<bool> {
         let target = Arc::clone(&self.target);
-        let limit = target.limit();
-        let make = |graph: Graph, copies| {
-            target.counters.instantiations.add(1);
-            Captured::new(graph, copies)
-        };
-        let mut captured = match self.cache.miss(key, limit, || target.has_room()) {
-            Miss::Once => {
-                make(graph, copies)?.launch(stream, context, addresses)?;
-                return Ok(true);
-            }
-            Miss::Instantiate => target.count(make(graph, copies)?),
-            Miss::Update(mut captured) => {
-                if captured.executable.update(&graph)? {
-                    target.counters.updates.add(1);
-                    captured.replace(graph, copies);
-                    captured
-                } else {
-                    drop(captured);
-                    target.count(make(graph, copies)?)
+        let miss = self
+            .cache
+            .miss(call.key, target.limit(), || target.has_room());
+        let mut captured = match miss {
+            Miss::Update(mut captured) => match self.patch(&mut captured, call, body)? {
+                true => captured,
+                false => match self.update(captured, call, body)? {
+                    Some(captured) => captured,
+                    None => return Ok(false),
+                },
+            },
+            Miss::Once | Miss::Instantiate => {
+                let Some((graph, copies)) = self.capture(call, call.key, body)? else {
+                    return Ok(false);
+                };
+                let mut captured = self.instantiate(graph, copies)?;
+                if matches!(miss, Miss::Once) {
+                    captured.launch(call)?;
+                    return Ok(true);
                 }
+                target.count(captured)
             }
         };
-        captured.launch(stream, context, addresses)?;
-        self.cache.insert(key, stamp, captured);
+        captured.launch(call)?;
+        self.cache.insert(call.key, stamp, captured);
         Ok(true)
+    }
+
+    fn instantiate(&self, graph: Graph, copies: Vec<CopyNode>) -> Result<Captured> {
+        self.target.counters.instantiations.add(1);
+        Captured::new(graph, copies)
+    }
+
+    /// Captures a call and updates an executable from that, or makes another. None if the
+    /// graph is too large.
+    fn update(
+        &mut self,
+        mut captured: Counted<Captured>,
+        call: &OneCall<'_>,
+        body: &mut Body<'_>,
+    ) -> Result<Option<Counted<Captured>>> {
+        let Some((graph, copies)) = self.capture(call, call.key, body)? else {
+            return Ok(None);
+        };
+        if !captured.executable.update(&graph)? {
+            drop(captured);
+            let captured = self.instantiate(graph, copies)?;
+            return Ok(Some(self.target.count(captured)));
+        }
+        self.target.counters.updates.add(1);
+        captured.recipe = None;
+        if self.patches.find(call.key).is_some() || self.patches.wants_more() {
+            // Without it, the next call with other addresses is captured again.
+            captured.recipe = self
+                .learn(&captured, &graph, &copies, call, body)
+                .ok()
+                .flatten();
+        }
+        captured.replace(graph, copies);
+        Ok(Some(captured))
     }
 
     /// Captures the body, and in mode WarpStaged the copies around it. None if the graph is
     /// too large.
-    fn capture(
+    pub(super) fn capture(
         &mut self,
-        addresses: &[u64],
-        seen: &[u64],
-        staging: &Staging,
-        memory: Option<u64>,
+        call: &OneCall<'_>,
+        key: &[u64],
         body: &mut Body<'_>,
     ) -> Result<Option<(Graph, Vec<CopyNode>)>> {
         self.target.counters.captures.add(1);
+        let OneCall {
+            staging,
+            addresses,
+            memory,
+            ..
+        } = *call;
+        let seen = staging.seen(key, memory.unwrap_or(0), addresses.len());
         let memory = memory.filter(|_| self.mode == GraphMode::WarpStaged);
         let stream = self.stream.raw();
         // SAFETY: the stream is of this device's primary context, and outlives the capture.
@@ -285,13 +279,13 @@ impl SiteGraphs {
         let mut copies = Vec::new();
         let mut num_nodes = 0;
         let graph = self.stream.capture(|| {
-            let mut copy_node = |from, to, bytes, buffer, is_source| -> Result<()> {
+            let mut copy_node = |from, to, bytes, buffer, is_source| {
                 // SAFETY: the slot has the size of the buffer; the node is this copy.
                 unsafe {
                     copy(from, to, bytes, stream)?;
-                    copies.push(CopyNode::new(last_node(stream)?, buffer, is_source)?);
+                    copies.push(CopyNode::new(last_node(stream)?, bytes, buffer, is_source)?);
                 }
-                Ok(())
+                Ok::<_, Error>(())
             };
             if let Some(memory) = memory {
                 for SlotCopy {
@@ -306,7 +300,7 @@ impl SiteGraphs {
             let capture = context
                 .capture()?
                 .ok_or_else(|| Error::internal("a stream that captures says that it does not"))?;
-            body(&context, seen)?;
+            body(&context, &seen)?;
             context.check_capture(&capture)?;
             if let Some(memory) = memory {
                 for SlotCopy {
@@ -342,40 +336,6 @@ unsafe fn copy(from: u64, to: u64, bytes: u64, stream: sys::CUstream) -> Result<
         .map_err(|error| failed("cannot copy an array", error))
 }
 
-impl Captured {
-    fn new(graph: Graph, copies: Vec<CopyNode>) -> Result<Captured> {
-        let executable = graph.instantiate()?;
-        let _graph = (!copies.is_empty()).then_some(graph);
-        Ok(Captured {
-            executable,
-            copies,
-            _graph,
-        })
-    }
-
-    /// Takes over the copies of the graph that the executable was updated from. The nodes
-    /// of the graph that it was made from stay those by which it is addressed.
-    fn replace(&mut self, graph: Graph, copies: Vec<CopyNode>) {
-        for (own, new) in self.copies.iter_mut().zip(copies) {
-            own.take_params(new);
-        }
-        drop(graph);
-    }
-
-    fn launch(
-        &mut self,
-        stream: sys::CUstream,
-        context: sys::CUcontext,
-        addresses: &[u64],
-    ) -> Result<()> {
-        for copy in &mut self.copies {
-            copy.follow(self.executable.raw(), context, addresses)?;
-        }
-        // SAFETY: the stream is alive, and the addresses in the graph are those of the call.
-        unsafe { self.executable.launch(stream) }
-    }
-}
-
 impl Graphs for SiteGraphs {
     fn oldest(&self) -> Option<u64> {
         self.cache.oldest()
@@ -390,6 +350,8 @@ impl Graphs for SiteGraphs {
         let executables = self.cache.take_all();
         let count = executables.len();
         let memory = self.memory.take();
+        // Its address is in what was learnt.
+        self.patches = Patches::default();
         self.device.with_context(|| {
             drop(executables);
             if let Some(memory) = memory {

@@ -48,6 +48,7 @@ impl Memory {
 /// A copy in a graph, between staging memory and a buffer that moves.
 pub(super) struct CopyNode {
     node: CUgraphNode,
+    bytes: u64,
     params: MaybeUninit<CUDA_MEMCPY3D>,
     /// Which buffer of the call moves, and whether it is what is read.
     buffer: usize,
@@ -59,12 +60,13 @@ pub(super) struct CopyNode {
 unsafe impl Send for CopyNode {}
 
 impl CopyNode {
-    /// The copy that was captured last.
+    /// A copy of so many bytes, from or to a buffer of the call.
     ///
     /// # Safety
-    /// The node is a one-dimensional copy between device addresses.
+    /// The node is that copy, in one dimension and between device addresses.
     pub(super) unsafe fn new(
         node: CUgraphNode,
+        bytes: u64,
         buffer: usize,
         is_source: bool,
     ) -> Result<CopyNode> {
@@ -75,10 +77,16 @@ impl CopyNode {
             .map_err(|error| failed("cannot look at a captured copy", error))?;
         Ok(CopyNode {
             node,
+            bytes,
             params,
             buffer,
             is_source,
         })
+    }
+
+    /// The node and the size.
+    pub(super) fn describe(&self) -> (CUgraphNode, u64) {
+        (self.node, self.bytes)
     }
 
     /// Takes note that the executable was updated from a graph in which the copy is `new`.

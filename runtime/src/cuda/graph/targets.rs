@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The graphs of a callable.
 pub(crate) fn target_of(callable: &'static Callable) -> Arc<Target> {
-    static TARGETS: OnceLock<Mutex<HashMap<usize, Arc<Target>>>> = OnceLock::new();
+    type Name = (&'static str, &'static str);
+    static TARGETS: OnceLock<Mutex<HashMap<Name, Arc<Target>>>> = OnceLock::new();
     let targets = TARGETS.get_or_init(Mutex::default);
     let mut targets = targets.lock().unwrap_or_else(PoisonError::into_inner);
-    // A callable is a static: its address is its identity.
-    let entry = targets.entry(std::ptr::from_ref(callable).addr());
+    // The registry refuses a name twice. Addresses would not do: a description is a constant,
+    // which may be in memory more than once.
+    let entry = targets.entry((callable.crate_name(), callable.name));
     let target = entry.or_insert_with(|| Arc::new(Target::new(callable.graph_cache_max)));
     Arc::clone(target)
 }

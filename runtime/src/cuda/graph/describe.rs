@@ -1,0 +1,243 @@
+//! Graphs as data, and data written back into executables.
+
+use super::raw::{Executable, Graph};
+use crate::cuda::capture;
+use crate::cuda::driver::failed;
+use crate::cuda::module::param_sizes;
+use crate::error::{Error, Result};
+use crate::graph::description::{Description, Kernel, Memset, Node};
+use cudarc::driver::sys::{
+    self, CUDA_KERNEL_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUgraphNode, CUgraphNodeType,
+    CUkernelNodeAttrID, CUkernelNodeAttrValue, CUresult,
+};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// What can be told of a kernel's launch beside its parameters.
+const ATTRIBUTES: &[CUkernelNodeAttrID] = &[
+    CUkernelNodeAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+    CUkernelNodeAttrID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+    CUkernelNodeAttrID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+    CUkernelNodeAttrID::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+    CUkernelNodeAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY,
+    CUkernelNodeAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
+    CUkernelNodeAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+    CUkernelNodeAttrID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+];
+
+/// Describes a graph, of whose nodes these are our own staging copies.
+pub(super) fn describe(
+    graph: &Graph,
+    copies: impl Iterator<Item = (CUgraphNode, u64)>,
+) -> Result<Description> {
+    let nodes = capture::nodes(graph.raw())?;
+    let copies: HashMap<_, _> = copies.collect();
+    let described = nodes.iter().map(|&node| match copies.get(&node) {
+        Some(&bytes) => Ok(Node::Copy { bytes }),
+        None => describe_node(node),
+    });
+    let described = described.collect::<Result<Vec<_>>>()?;
+    Ok(Description::new(described, edges(graph, &nodes)?))
+}
+
+fn describe_node(node: CUgraphNode) -> Result<Node> {
+    Ok(match capture::kind(node)? {
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => match kernel(node)? {
+            Some(kernel) => Node::Kernel(kernel),
+            None => Node::Other("kernel with parameters that the driver does not tell"),
+        },
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => Node::Memset(memset(node)?),
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => Node::Other("copy"),
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => Node::Other("call of the host"),
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => Node::Other("child graph"),
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => Node::Other("allocation"),
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => Node::Other("free"),
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => Node::Other("condition"),
+        _ => Node::Other("node of another kind"),
+    })
+}
+
+fn kernel(node: CUgraphNode) -> Result<Option<Kernel>> {
+    let params = kernel_params(node)?;
+    // Launched by a handle that cannot be asked, or with its parameters in one piece.
+    if params.func.is_null() || !params.extra.is_null() {
+        return Ok(None);
+    }
+    let Some(sizes) = param_sizes(params.func) else {
+        return Ok(None);
+    };
+    let mut bytes = Vec::with_capacity(sizes.len());
+    for (i, size) in sizes.into_iter().enumerate() {
+        if params.kernelParams.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: the node keeps a pointer to each of its function's parameters, of the
+        // function's sizes, as long as nobody changes it.
+        let param =
+            unsafe { std::slice::from_raw_parts((*params.kernelParams.add(i)).cast(), size) };
+        bytes.push(Box::from(param));
+    }
+    let mut attributes = Vec::new();
+    for &attribute in ATTRIBUTES {
+        let mut value = MaybeUninit::<CUkernelNodeAttrValue>::zeroed();
+        // SAFETY: the node is a kernel, and the driver writes the value.
+        let status =
+            unsafe { sys::cuGraphKernelNodeGetAttribute(node, attribute, value.as_mut_ptr()) };
+        attributes.push(u8::from(status == CUresult::CUDA_SUCCESS));
+        if status == CUresult::CUDA_SUCCESS {
+            // SAFETY: all of its bytes were zero, and what the driver wrote are bytes too.
+            attributes.extend_from_slice(unsafe {
+                std::slice::from_raw_parts(value.as_ptr().cast::<u8>(), size_of_val(&value))
+            });
+        }
+    }
+    Ok(Some(Kernel {
+        function: params.func.addr() as u64,
+        grid: [params.gridDimX, params.gridDimY, params.gridDimZ],
+        block: [params.blockDimX, params.blockDimY, params.blockDimZ],
+        shared: params.sharedMemBytes,
+        attributes,
+        params: bytes,
+    }))
+}
+
+fn kernel_params(node: CUgraphNode) -> Result<CUDA_KERNEL_NODE_PARAMS> {
+    let mut params = MaybeUninit::zeroed();
+    // SAFETY: the node is a kernel of a graph that is alive, and the driver writes all.
+    unsafe {
+        sys::cuGraphKernelNodeGetParams_v2(node, params.as_mut_ptr())
+            .result()
+            .map_err(|error| failed("cannot look at a captured kernel", error))?;
+        Ok(params.assume_init())
+    }
+}
+
+fn memset(node: CUgraphNode) -> Result<Memset> {
+    let mut params = MaybeUninit::<CUDA_MEMSET_NODE_PARAMS>::zeroed();
+    // SAFETY: the node is a memset of a graph that is alive, and the driver writes all.
+    let params = unsafe {
+        sys::cuGraphMemsetNodeGetParams(node, params.as_mut_ptr())
+            .result()
+            .map_err(|error| failed("cannot look at a captured memset", error))?;
+        params.assume_init()
+    };
+    Ok(Memset {
+        dst: params.dst,
+        value: params.value,
+        element_size: params.elementSize,
+        width: params.width as u64,
+        height: params.height as u64,
+    })
+}
+
+fn edges(graph: &Graph, nodes: &[CUgraphNode]) -> Result<Vec<(u32, u32)>> {
+    let mut count = 0;
+    let what = "cannot look at the edges of a captured graph";
+    // SAFETY: the graph is alive; the second call has room for what the first has counted.
+    // Edges with data of their own are an error.
+    let (from, to) = unsafe {
+        sys::cuGraphGetEdges(graph.raw(), ptr::null_mut(), ptr::null_mut(), &mut count)
+            .result()
+            .map_err(|error| failed(what, error))?;
+        let mut from = vec![ptr::null_mut(); count];
+        let mut to = from.clone();
+        if count > 0 {
+            sys::cuGraphGetEdges(graph.raw(), from.as_mut_ptr(), to.as_mut_ptr(), &mut count)
+                .result()
+                .map_err(|error| failed(what, error))?;
+        }
+        (from, to)
+    };
+    let numbers: HashMap<_, _> = nodes.iter().zip(0_u32..).collect();
+    let number = |node: &CUgraphNode| {
+        let number = numbers.get(node).copied();
+        number.ok_or_else(|| Error::internal(format!("{what}: it has none of its nodes")))
+    };
+    let edges = from.iter().zip(&to);
+    edges
+        .map(|(from, to)| Ok((number(from)?, number(to)?)))
+        .collect()
+}
+
+/// Whether two graphs are the same but for the parameters of kernels and memsets.
+pub(super) fn are_alike(a: &Description, b: &Description) -> bool {
+    a.edges() == b.edges()
+        && a.nodes.len() == b.nodes.len()
+        && a.nodes.iter().zip(&b.nodes).all(|nodes| match nodes {
+            (Node::Kernel(a), Node::Kernel(b)) => {
+                (a.function, a.grid, a.block, a.shared) == (b.function, b.grid, b.block, b.shared)
+                    && a.attributes == b.attributes
+            }
+            (Node::Memset(_), Node::Memset(_)) => true,
+            (a, b) => a == b,
+        })
+}
+
+/// The nodes of a graph, to write parameters into what was instantiated from it.
+pub(super) struct Nodes(Vec<CUgraphNode>);
+
+// SAFETY: the nodes belong to a graph, which may be used by one thread after another.
+unsafe impl Send for Nodes {}
+
+impl Nodes {
+    pub(super) fn of(graph: &Graph) -> Result<Nodes> {
+        capture::nodes(graph.raw()).map(Nodes)
+    }
+
+    /// Gives a node other parameters, for later launches of the executable.
+    ///
+    /// # Safety
+    /// The graph is alive, and the executable was instantiated from it. The node was described
+    /// as one that differs from this in parameters only, and these may be launched.
+    pub(super) unsafe fn write(
+        &self,
+        executable: &Executable,
+        context: sys::CUcontext,
+        index: usize,
+        data: &Node,
+    ) -> Result<()> {
+        let (executable, node) = (executable.raw(), self.0[index]);
+        let status = match data {
+            Node::Kernel(kernel) => {
+                let mut params: Vec<*mut c_void> = kernel
+                    .params
+                    .iter()
+                    .map(|param| param.as_ptr().cast_mut().cast())
+                    .collect();
+                let mut launch = MaybeUninit::<CUDA_KERNEL_NODE_PARAMS>::zeroed();
+                // SAFETY: plain data, for which zero is right in what is not set here. The
+                // driver reads the parameters, which have their sizes, during the call.
+                unsafe {
+                    let fields = launch.assume_init_mut();
+                    fields.func =
+                        ptr::without_provenance_mut::<c_void>(kernel.function as usize).cast();
+                    [fields.gridDimX, fields.gridDimY, fields.gridDimZ] = kernel.grid;
+                    [fields.blockDimX, fields.blockDimY, fields.blockDimZ] = kernel.block;
+                    fields.sharedMemBytes = kernel.shared;
+                    fields.kernelParams = params.as_mut_ptr();
+                    sys::cuGraphExecKernelNodeSetParams_v2(executable, node, launch.as_ptr())
+                }
+            }
+            Node::Memset(memset) => {
+                let params = CUDA_MEMSET_NODE_PARAMS {
+                    dst: memset.dst,
+                    pitch: 0,
+                    value: memset.value,
+                    elementSize: memset.element_size,
+                    width: memset.width as usize,
+                    height: memset.height as usize,
+                };
+                // SAFETY: the caller's promise.
+                unsafe { sys::cuGraphExecMemsetNodeSetParams(executable, node, &params, context) }
+            }
+            Node::Copy { .. } | Node::Other(_) => {
+                return Err(Error::internal("a node that is never patched"));
+            }
+        };
+        status
+            .result()
+            .map_err(|error| failed("cannot set the addresses of a node in a CUDA graph", error))
+    }
+}
