@@ -34,6 +34,7 @@ pub(crate) enum Question {
     RankAtMost(usize, usize),
     DimsFit(usize),
     Binds(usize),
+    HasSize(usize),
     HasState,
     IsBuiltOnce(usize),
     IsKnownToState(usize),
@@ -187,10 +188,13 @@ impl Check<'_> {
                 let text = diag::context_not_first(&param.name);
                 self.rule(None, Question::IsContextFirst(i), param.at, text);
             }
-            if let (Role::Scratch, None) = (param.guess.role, &param.dims) {
-                self.errors
-                    .push(param.at, diag::scratch_without_dims(&param.name));
-            }
+            let fact = match param.guess.role {
+                Role::Scratch => Some(param.dims.is_some()),
+                Role::Unknown if param.dims.is_none() => None,
+                _ => Some(true),
+            };
+            let text = diag::scratch_without_dims(&param.name);
+            self.rule(fact, Question::HasSize(i), param.at, text);
             if param.is_array() != Some(false) {
                 let fact = param.guess.rank.map(|rank| rank <= MAX_RANK);
                 let fact = if param.is_array().is_some() {

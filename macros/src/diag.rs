@@ -133,7 +133,7 @@ diagnostics! {
         help: "merge dimensions in JAX, or move the last ones into the element: `[T; K]` or `[[T; C]; R]`";
     JC0036 scratch_without_dims(name)
         "nothing says how large the scratch array `{name}` is",
-        help: "give it `#[dims(...)]`";
+        help: "give it `#[dims(...)]`, of names that inputs bind, integer parameters and numbers";
 
     // Names in in_out, stage_in, stage_out.
     JC0040 unknown_name(key, name, hint, names)

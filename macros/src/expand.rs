@@ -269,6 +269,7 @@ fn ask_tokens(ctx: &Ctx, ident: &Ident, ask: &Ask) -> TokenStream {
         Question::IsContextFirst(i) => quote!(is_context_first(#callable, #i)),
         Question::IsInOrder(i) => quote!(is_in_order(#callable, #i)),
         Question::IsSamePlatform(i) => quote!(is_same_platform(#callable, #i)),
+        Question::HasSize(i) => call("has_size", param(i)),
         Question::HasState => quote!(has_state(#callable)),
         Question::IsBuiltOnce(i) => quote!(is_built_once(#callable, #i)),
         Question::IsKnownToState(i) => quote!(is_known_to_state(#callable, #i)),

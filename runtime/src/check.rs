@@ -40,7 +40,7 @@ pub const fn is_operand(param: &Param) -> bool {
     match param.ty.kind {
         Kind::Array => true,
         Kind::ArrayMut => param.in_out,
-        Kind::Context | Kind::Static | Kind::State => false,
+        Kind::Scratch | Kind::Context | Kind::Static | Kind::State => false,
     }
 }
 
@@ -52,6 +52,11 @@ pub const fn is_result(param: &Param) -> bool {
 /// Whether the body only writes the parameter.
 pub const fn is_output(param: &Param) -> bool {
     is_result(param) && !param.in_out
+}
+
+/// Whether only the body sees the parameter.
+pub const fn is_scratch(param: &Param) -> bool {
+    matches!(param.ty.kind, Kind::Scratch)
 }
 
 /// Whether the parameter is a single integer.
@@ -88,6 +93,11 @@ pub const fn dims_fit(param: &Param) -> bool {
         Some(dims) => is_array(param) && dims.len() == param.ty.rank,
         None => true,
     }
+}
+
+/// Whether the parameter's size is known, if it is scratch.
+pub const fn has_size(param: &Param) -> bool {
+    param.dims.is_some() || !is_scratch(param)
 }
 
 /// How many outputs and in-outs there are.
@@ -185,7 +195,7 @@ pub const fn binds(callable: &Callable, name: usize) -> bool {
 }
 
 const fn is_array(param: &Param) -> bool {
-    matches!(param.ty.kind, Kind::Array | Kind::ArrayMut)
+    matches!(param.ty.kind, Kind::Array | Kind::ArrayMut | Kind::Scratch)
 }
 
 #[cfg(test)]

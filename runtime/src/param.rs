@@ -10,7 +10,7 @@ use crate::state::{Built, Holder};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a `#[jax_callable]` function",
     label = "not a parameter type",
-    note = "arrays are `cpu::Array<T, N>` (inputs) and `cpu::ArrayMut<T, N>` (outputs and in-outs), or with the cargo feature `cuda` those of `cuda`",
+    note = "arrays are `cpu::Array<T, N>` (inputs) and `cpu::ArrayMut<T, N>` (outputs and in-outs) and `cpu::Scratch<T, N>` (workspace), or with the cargo feature `cuda` those of `cuda`",
     note = "static attributes are `bool`, `i8` to `i64`, `u8` to `u64`, `f32`, `f64`, `&str`, `&[T]` and `[T; K]` of these numbers; with the cargo features `half` and `num-complex` also `f16`, `bf16`, `Complex<f32>`, `Complex<f64>`",
     note = "the first parameter may be `&cpu::Context` or `&cuda::Context`",
     note = "`&State<S>` is what `state = ...` has built, for an `S: Send + Sync`"

@@ -1,6 +1,6 @@
 //! What every call needs to know of a callable, worked out at compile time.
 
-use crate::check::{is_operand, is_result};
+use crate::check::{is_operand, is_result, is_scratch};
 use crate::dtype::DataType;
 use crate::signature::{Callable, Kind, Length, Param, StaticType};
 
@@ -19,8 +19,10 @@ pub(crate) const OUTPUT_DIMS: &str = "jc.output_dims";
 pub(crate) struct Plan {
     /// The parameters of the operands, in order.
     pub(crate) operands: Indices,
-    /// The parameters of the results, in order.
+    /// The parameters of the results, in order, then those of the hidden ones: scratch.
     pub(crate) results: Indices,
+    /// How many results are not hidden.
+    pub(crate) num_results: usize,
     /// For each result, the operand that it is an in-out of.
     pub(crate) in_outs: [Option<u8>; MAX_PARAMS],
     /// The number of static attributes.
@@ -72,6 +74,7 @@ impl Plan {
         let mut plan = Plan {
             operands: Indices::new(),
             results: Indices::new(),
+            num_results: 0,
             in_outs: [None; MAX_PARAMS],
             num_statics: 0,
             has_kept: false,
@@ -103,12 +106,20 @@ impl Plan {
             plan.has_dims |= param.dims.is_some();
             i += 1;
         }
+        plan.num_results = plan.results.len;
+        let mut i = 0;
+        while i < params.len() {
+            if is_scratch(&params[i]) {
+                plan.results.push(i);
+            }
+            i += 1;
+        }
         plan
     }
 }
 
 /// The place of a parameter in what it plays: an input's among the operands, an output's
-/// or in-out's among the results, a number's among the static attributes by name, another
+/// or in-out's among the results, which scratch follows, a number's among the static attributes by name, another
 /// static attribute's among those that the call site keeps. Contexts and state need none.
 pub const fn slot(params: &[Param], index: usize) -> usize {
     let param = &params[index];
@@ -117,11 +128,13 @@ pub const fn slot(params: &[Param], index: usize) -> usize {
     }
     let mut slot = 0;
     let mut i = 0;
-    while i < index {
+    while i < params.len() {
+        let is_before = i < index;
         let counts = match param.ty.kind {
-            Kind::Array => is_operand(&params[i]),
-            Kind::ArrayMut => is_result(&params[i]),
-            Kind::Static => is_kept(&params[i]),
+            Kind::Array => is_before && is_operand(&params[i]),
+            Kind::ArrayMut => is_before && is_result(&params[i]),
+            Kind::Scratch => is_result(&params[i]) || is_before && is_scratch(&params[i]),
+            Kind::Static => is_before && is_kept(&params[i]),
             Kind::Context | Kind::State => false,
         };
         slot += counts as usize;

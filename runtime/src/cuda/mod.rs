@@ -1,4 +1,5 @@
-//! Callables on NVIDIA GPUs: [`Context`], [`Array`], [`ArrayMut`], and [`module!`] for kernels.
+//! Callables on NVIDIA GPUs: [`Context`], [`Array`], [`ArrayMut`], [`Scratch`], and [`module!`]
+//! for kernels.
 //!
 //! ```no_run
 //! use jax_callable::cuda::LaunchConfig;
@@ -52,7 +53,7 @@ mod module;
 mod nvrtc;
 mod ready;
 
-pub use array::{Array, ArrayMut};
+pub use array::{Array, ArrayMut, Scratch};
 pub use context::Context;
 pub use cudarc::driver::LaunchConfig;
 pub use kernel::{KernelArg, KernelValue};

@@ -7,6 +7,7 @@ mod hostile;
 mod panics;
 mod pool;
 mod random;
+mod scratch;
 mod state;
 mod versions;
 
