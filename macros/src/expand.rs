@@ -72,7 +72,7 @@ fn argument(callable: &Callable, call: &Ident, index: usize) -> TokenStream {
     quote!(#take #args)
 }
 
-/// The function that builds the state, with the static attributes under their names.
+/// The function that builds the state, with what it may use under the parameters' names.
 fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
     let constructor = callable.state.as_ref()?;
     let (private, krate) = (callable.ctx.private(), callable.ctx.krate());
@@ -81,7 +81,8 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
         let is_known = match param.guess.role {
             // Also those that only a format string names.
             Role::Integer | Role::Static => true,
-            role => role == Role::Unknown && used.contains(&i),
+            Role::Context | Role::Unknown => used.contains(&i),
+            _ => false,
         };
         let (name, value) = (&param.ident, argument(callable, call, i));
         is_known.then(|| quote!(let #name = unsafe { #value };))

@@ -58,6 +58,7 @@ use quote::quote;
 /// | `Scratch<T, N>` | a workspace for the body, of the size that `#[dims(...)]` says |
 /// | `bool`, integers, floats, complex numbers, `&str`, `&[T]`, `[T; K]` | a static attribute: a Python value that is known when JAX traces |
 /// | `&State<S>` | what `state` has built for this call site, for `S: Send + Sync` |
+/// | `&cuda::PerDevice<S>` | what `state` has built for this call site on this device, which may also use the context |
 ///
 /// Aliases of these types work. Arguments go by their names in Python, so names are
 /// plain. The function may have lifetimes, but no types as parameters, and returns `()` or

@@ -21,6 +21,7 @@ from jax import lax
 from jax._src import core as _core
 from jax._src import effects as _effects
 from jax._src.interpreters.mlir import ir_attribute as _ir_attribute
+from jax._src.interpreters.mlir import lower_per_platform as _lower_per_platform
 from jax._src.lib import xla_client as _xla_client
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
@@ -170,7 +171,7 @@ def _lowering(ctx: Any, *operands: Any, call: Call, batch: tuple[str, ...]) -> A
     if len({_scratch(target, platform) for platform in platforms}) > 1:
         # One program for several platforms: each gets a call with its own hidden results.
         rules = dict.fromkeys(platforms, _lowering)
-        return mlir.lower_per_platform(
+        return _lower_per_platform(
             ctx, target.path, rules, None, call.effects, *operands, call=call, batch=batch
         )
     scratch = _scratch_types(_scratch(target, platforms[0]), ctx.avals_in, call, batch)

@@ -40,7 +40,7 @@ pub const fn is_operand(param: &Param) -> bool {
     match param.ty.kind {
         Kind::Array => true,
         Kind::ArrayMut => param.in_out,
-        Kind::Scratch | Kind::Context | Kind::Static | Kind::State => false,
+        _ => false,
     }
 }
 
@@ -152,11 +152,25 @@ pub const fn is_built_once(callable: &Callable, index: usize) -> bool {
 
 /// Whether the parameter at `index` is known when the state is built.
 pub const fn is_known_to_state(callable: &Callable, index: usize) -> bool {
-    matches!(callable.params[index].ty.kind, Kind::Static)
+    match callable.params[index].ty.kind {
+        Kind::Static => true,
+        // A state on a device is built by a call there.
+        Kind::Context => {
+            let mut i = 0;
+            while i < callable.params.len() {
+                if matches!(callable.params[i].ty.kind, Kind::PerDevice) {
+                    return true;
+                }
+                i += 1;
+            }
+            false
+        }
+        _ => false,
+    }
 }
 
 const fn is_state(param: &Param) -> bool {
-    matches!(param.ty.kind, Kind::State)
+    matches!(param.ty.kind, Kind::State | Kind::PerDevice)
 }
 
 const fn state_before(callable: &Callable, index: usize) -> bool {

@@ -104,7 +104,7 @@ fn param(callable: &Callable, param: &Param) -> Value {
         Kind::ArrayMut if param.in_out => "in_out",
         Kind::ArrayMut => "output",
         Kind::Scratch => "scratch",
-        Kind::Static | Kind::Context | Kind::State => "scalar",
+        Kind::Static | Kind::Context | Kind::State | Kind::PerDevice => "scalar",
     };
     match param.ty.value {
         Some(value) => {

@@ -31,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) has_kept: bool,
     /// Whether each call site has a state.
     pub(crate) has_state: bool,
+    /// Whether each has one on each device.
+    pub(crate) has_device_state: bool,
     /// Whether any shape was declared.
     pub(crate) has_dims: bool,
     /// Whether there are in-outs.
@@ -79,6 +81,7 @@ impl Plan {
             num_statics: 0,
             has_kept: false,
             has_state: false,
+            has_device_state: false,
             has_dims: false,
             has_in_outs: false,
         };
@@ -99,10 +102,9 @@ impl Plan {
                 plan.num_statics += 1;
                 plan.has_kept |= is_kept(param);
             }
-            if matches!(param.ty.kind, Kind::State) {
-                plan.has_state = true;
-                plan.has_kept = true;
-            }
+            plan.has_state |= matches!(param.ty.kind, Kind::State);
+            plan.has_device_state |= matches!(param.ty.kind, Kind::PerDevice);
+            plan.has_kept |= plan.has_state || plan.has_device_state;
             plan.has_dims |= param.dims.is_some();
             i += 1;
         }
@@ -135,7 +137,7 @@ pub const fn slot(params: &[Param], index: usize) -> usize {
             Kind::ArrayMut => is_before && is_result(&params[i]),
             Kind::Scratch => is_result(&params[i]) || is_before && is_scratch(&params[i]),
             Kind::Static => is_before && is_kept(&params[i]),
-            Kind::Context | Kind::State => false,
+            Kind::Context | Kind::State | Kind::PerDevice => false,
         };
         slot += counts as usize;
         i += 1;

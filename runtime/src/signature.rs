@@ -36,6 +36,8 @@ pub enum Kind {
     Static,
     /// `&State<S>`.
     State,
+    /// `&PerDevice<S>`.
+    PerDevice,
 }
 
 /// How many values a static attribute holds.

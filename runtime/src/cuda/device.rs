@@ -3,12 +3,13 @@
 use super::Context;
 use super::driver::{self, failed};
 use crate::error::{Error, Result};
-use cudarc::driver::{CudaContext, sys};
+use cudarc::driver::{CudaContext, result, sys};
 use std::ffi::c_void;
+use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// How many devices a process may have.
-pub(super) const MAX_DEVICES: usize = 64;
+pub(crate) const MAX_DEVICES: usize = 64;
 
 /// A device of this process.
 #[derive(Debug)]
@@ -58,6 +59,24 @@ impl Device {
         // its own to order, as `Context::stream` says.
         unsafe { context.disable_event_tracking() };
         Ok(slot.get_or_init(|| Device { ordinal, context }))
+    }
+
+    /// Calls `work` with a device current, and gives the thread back the context that it had:
+    /// XLA remembers which one it has made current. Without the device, it is just called.
+    pub(crate) fn with(ordinal: usize, work: impl FnOnce()) {
+        let Some(device) = DEVICES.get(ordinal).and_then(OnceLock::get) else {
+            return work();
+        };
+        let before = result::ctx::get_current().ok();
+        // When a driver that ends the process refuses, it has freed everything itself.
+        let _ = device.context.check_err();
+        let _ = device.context.bind_to_thread();
+        work();
+        if let Some(before) = before {
+            let before = before.unwrap_or(ptr::null_mut());
+            // SAFETY: it was current on this thread, or none was.
+            let _ = unsafe { result::ctx::set_current(before) };
+        }
     }
 
     pub(crate) fn ordinal(&self) -> usize {

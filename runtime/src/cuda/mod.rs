@@ -1,5 +1,5 @@
-//! Callables on NVIDIA GPUs: [`Context`], [`Array`], [`ArrayMut`], [`Scratch`], and [`module!`]
-//! for kernels.
+//! Callables on NVIDIA GPUs: [`Context`], [`Array`], [`ArrayMut`], [`Scratch`], [`PerDevice`],
+//! and [`module!`] for kernels.
 //!
 //! ```no_run
 //! use jax_callable::cuda::LaunchConfig;
@@ -51,6 +51,7 @@ mod driver;
 mod kernel;
 mod module;
 mod nvrtc;
+mod per_device;
 mod ready;
 
 pub use array::{Array, ArrayMut, Scratch};
@@ -60,9 +61,10 @@ pub use kernel::{KernelArg, KernelValue};
 pub(crate) use module::load;
 #[doc(hidden)]
 pub use module::{Image, Kernel, Module};
+pub use per_device::PerDevice;
 pub(crate) use ready::Ready;
 
 #[doc(inline)]
 pub use crate::__cuda_module as module;
 
-pub(crate) use device::Device;
+pub(crate) use device::{Device, MAX_DEVICES};

@@ -3,7 +3,7 @@
 use super::frame::Call;
 use super::place::Place;
 use super::view::{array_type, other_type, shape};
-use crate::cuda::{Array, ArrayMut, Context, Scratch};
+use crate::cuda::{Array, ArrayMut, Context, PerDevice, Scratch};
 use crate::element::Element;
 use crate::param::FfiArg;
 use crate::signature::{Kind, ParamType, Platform};
@@ -61,6 +61,18 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Scratch<'a, T, N> {
             (buffer, shape(0, buffer))
         };
         Scratch::new(buffer.data.addr() as u64, shape, call.cuda().stream())
+    }
+}
+
+impl<'a, S: Send + Sync + 'static> FfiArg<'a> for &'a PerDevice<S> {
+    const TYPE: ParamType = other_type(Some(Platform::Cuda), Kind::PerDevice);
+    type StateOr<Other: Holder> = PerDevice<S>;
+
+    unsafe fn take(call: &'a Call<'a>, _: usize) -> Self {
+        let states = call.site.and_then(|site| site.device_states.as_ref());
+        let state = states.and_then(|states| states.get(call.cuda().device_ordinal()));
+        let state = state.and_then(|state| state.downcast_ref());
+        state.expect("INITIALIZE has built the state of this device")
     }
 }
 

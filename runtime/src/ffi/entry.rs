@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 type Body = for<'a> unsafe fn(&'a Call<'a>) -> Result<()>;
-type BuildState = for<'a> fn(&'a Call<'a>) -> Result<Built>;
+pub(super) type BuildState = for<'a> fn(&'a Call<'a>) -> Result<Built>;
 
 /// The INSTANTIATE handler of a callable.
 pub(crate) unsafe extern "C" fn instantiate<D: Definition>(
@@ -38,7 +38,14 @@ pub(crate) unsafe extern "C" fn initialize<D: Definition>(
     frame: *mut sys::CallFrame,
 ) -> *mut sys::Error {
     // SAFETY: XLA calls its handlers with a valid frame.
-    unsafe { handle(frame, sys::stage::INITIALIZE, D::CALLABLE, do_initialize) }
+    unsafe {
+        handle(
+            frame,
+            sys::stage::INITIALIZE,
+            D::CALLABLE,
+            |frame, callable| do_initialize(frame, callable, D::PLAN, D::state),
+        )
+    }
 }
 
 /// The EXECUTE handler of a callable.
@@ -154,6 +161,10 @@ fn do_instantiate(
         let call = unsafe { Call::for_state(callable, plan, frame, Place::HOST, &site) };
         site.state = Some(build_state(&call, build)?);
     }
+    #[cfg(feature = "_cuda")]
+    if plan.has_device_state {
+        site.device_states = Some(super::device_state::DeviceStates::new());
+    }
     // SAFETY: this is the running INSTANTIATE call's context.
     unsafe { state::set(api, frame.ctx, site) }
 }
@@ -170,11 +181,16 @@ pub(super) fn build_state<'a>(call: &'a Call<'a>, build: BuildState) -> Result<B
     not(feature = "_cuda"),
     expect(unused_variables, reason = "only devices are")
 )]
-fn do_initialize(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
+fn do_initialize(
+    frame: &sys::CallFrame,
+    callable: &'static Callable,
+    plan: &'static Plan,
+    build: BuildState,
+) -> Result<()> {
     #[cfg(feature = "_cuda")]
     // SAFETY: this is the running INITIALIZE call's frame, which has a table.
     unsafe {
-        super::cuda_call::initialize(frame, callable)?;
+        super::cuda_call::initialize(frame, callable, plan, build)?;
     }
     Ok(())
 }

@@ -24,6 +24,9 @@ pub(crate) struct CallSite {
     pub(crate) outputs_given: bool,
     /// What `state = ...` has built.
     pub(crate) state: Option<Built>,
+    /// The same on each device.
+    #[cfg(feature = "_cuda")]
+    pub(crate) device_states: Option<super::device_state::DeviceStates>,
     /// The devices that INITIALIZE has made ready.
     #[cfg(feature = "_cuda")]
     pub(crate) ready: crate::cuda::Ready,
@@ -78,6 +81,8 @@ impl CallSite {
             batch,
             outputs_given,
             state: None,
+            #[cfg(feature = "_cuda")]
+            device_states: None,
             #[cfg(feature = "_cuda")]
             ready: crate::cuda::Ready::default(),
         })

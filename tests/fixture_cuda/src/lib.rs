@@ -4,6 +4,7 @@ mod dtypes;
 mod launch;
 mod modes;
 mod shapes;
+mod state;
 
 use jax_callable::cuda::{KernelValue, LaunchConfig};
 use jax_callable::prelude::*;
@@ -25,6 +26,7 @@ cuda::module! {
     mod kernels = source(include_str!("kernels.cu"));
     fn saxpy(n: u32, a: f32, x: *const f32, y: *mut f32);
     fn double_each(n: u32, x: *const f32, y: *mut f32);
+    fn add_constant(n: u32, a: f32, y: *mut f32);
     fn sum(n: u32, x: *const f32, result: *mut f32);
     fn matmul(n: u32, k: u32, m: u32, a: *const f32, b: *const f32, c: *mut f32);
     fn scalars(
