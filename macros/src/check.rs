@@ -34,6 +34,7 @@ pub(crate) enum Question {
     RankAtMost(usize, usize),
     DimsFit(usize),
     Binds(usize),
+    HasSize(usize),
     HasState,
     IsBuiltOnce(usize),
     IsKnownToState(usize),
@@ -99,7 +100,7 @@ impl Check<'_> {
         for param in &self.callable.params {
             if matches!(
                 param.guess.role,
-                Role::Context | Role::State | Role::Scratch
+                Role::Context | Role::State | Role::PerDevice | Role::Scratch
             ) {
                 continue;
             }
@@ -187,10 +188,13 @@ impl Check<'_> {
                 let text = diag::context_not_first(&param.name);
                 self.rule(None, Question::IsContextFirst(i), param.at, text);
             }
-            if let (Role::Scratch, None) = (param.guess.role, &param.dims) {
-                self.errors
-                    .push(param.at, diag::scratch_without_dims(&param.name));
-            }
+            let fact = match param.guess.role {
+                Role::Scratch => Some(param.dims.is_some()),
+                Role::Unknown if param.dims.is_none() => None,
+                _ => Some(true),
+            };
+            let text = diag::scratch_without_dims(&param.name);
+            self.rule(fact, Question::HasSize(i), param.at, text);
             if param.is_array() != Some(false) {
                 let fact = param.guess.rank.map(|rank| rank <= MAX_RANK);
                 let fact = if param.is_array().is_some() {
@@ -242,8 +246,10 @@ impl Check<'_> {
 
     fn platforms(&mut self) {
         let params = &self.callable.params;
-        let belongs =
-            |param: &Param| param.is_array() != Some(false) || param.guess.role == Role::Context;
+        let belongs = |param: &Param| {
+            param.is_array() != Some(false)
+                || matches!(param.guess.role, Role::Context | Role::PerDevice)
+        };
         let known = params
             .iter()
             .find_map(|param| Some((param, param.guess.platform?)));
@@ -315,15 +321,15 @@ impl Check<'_> {
         let mut known = None;
         for (i, param) in callable.params.iter().enumerate() {
             match (param.guess.role, &callable.state, known) {
-                (Role::State, None, _) => {
+                (role, None, _) if role.is_state() => {
                     self.errors
                         .push(param.at, diag::nothing_builds(&param.name));
                 }
-                (Role::State, Some(_), Some(first)) => {
+                (role, Some(_), Some(first)) if role.is_state() => {
                     self.errors
                         .push(param.at, diag::second_state(&param.name, first));
                 }
-                (Role::State, Some(_), None) => known = Some(&param.name),
+                (role, Some(_), None) if role.is_state() => known = Some(&param.name),
                 (Role::Unknown, ..) => {
                     let text = diag::state_asked(&param.name);
                     self.rule(None, Question::IsBuiltOnce(i), param.at, text);
@@ -335,10 +341,15 @@ impl Check<'_> {
             return;
         };
         let states = state::candidates(callable);
-        let fact = any(states.iter().map(|param| match param.guess.role {
-            Role::State => Some(true),
-            _ => None,
-        }));
+        let is_any = |role| {
+            let roles = states.iter().map(|param| param.guess.role);
+            any(roles.map(|other| (other != Role::Unknown).then_some(other == role)))
+        };
+        let is_per_device = is_any(Role::PerDevice);
+        let fact = match is_any(Role::State) {
+            Some(false) => is_per_device,
+            known => known,
+        };
         let text = diag::no_state_parameter();
         self.rule(fact, Question::HasState, At::of(constructor), text);
         for (i, at) in state::uses(callable) {
@@ -346,8 +357,8 @@ impl Check<'_> {
             let (fact, text) = match param.guess.role {
                 Role::Integer | Role::Static => continue,
                 // Nothing of this name is there: the compiler says so.
-                Role::State => continue,
-                Role::Context => (Some(false), diag::state_from_context(&param.name)),
+                Role::State | Role::PerDevice => continue,
+                Role::Context => (is_per_device, diag::state_from_context(&param.name)),
                 Role::Unknown => (None, diag::state_from(&param.name)),
                 Role::Array | Role::ArrayMut | Role::Scratch => {
                     (Some(false), diag::state_from(&param.name))

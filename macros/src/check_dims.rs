@@ -155,7 +155,9 @@ impl Check<'_> {
             let first = list.dims.first().map(|dim| &dim.kind);
             matches!(first, Some(DimKind::Name(n)) if batch.contains(n))
         };
-        for param in &callable.params {
+        // Scratch is one for the whole batch, whatever its size hangs on.
+        let arrays = callable.params.iter();
+        for param in arrays.filter(|param| param.guess.role != Role::Scratch) {
             if let Some(list) = &param.dims {
                 self.batch_dims_of(param, list, &batch);
             }

@@ -133,7 +133,7 @@ diagnostics! {
         help: "merge dimensions in JAX, or move the last ones into the element: `[T; K]` or `[[T; C]; R]`";
     JC0036 scratch_without_dims(name)
         "nothing says how large the scratch array `{name}` is",
-        help: "give it `#[dims(...)]`";
+        help: "give it `#[dims(...)]`, of names that inputs bind, integer parameters and numbers";
 
     // Names in in_out, stage_in, stage_out.
     JC0040 unknown_name(key, name, hint, names)
@@ -222,20 +222,20 @@ diagnostics! {
         "`{param}` has no batch dimension, but every output of a batch has one",
         help: "begin its `#[dims]` with {names}, or leave `batch_dims` out: `vmap` then runs the body once for each element";
     JC0074 state_from(name)
-        "`state` cannot use `{name}`: it is built before there are arrays",
+        "`state` cannot use `{name}`: it is built from scalars, before there are arrays",
         help: "use scalar parameters only";
     JC0075 state_from_context(name)
-        "`state` cannot use the context `{name}`: it is built before there is a call",
-        help: "use scalar parameters only, and `{name}` in the body";
+        "`state` cannot use the context `{name}`: a `State` is built before there is a device",
+        help: "use scalar parameters only, and `{name}` in the body; on CUDA, a `&cuda::PerDevice<S>` is built on each device and may use it";
     JC0076 no_state_parameter()
         "no parameter takes what `state` builds",
-        help: "add a parameter `state: &State<S>`, where `S` is what the constructor returns";
+        help: "add a parameter `state: &State<S>`, where `S` is what the constructor returns, or on CUDA `state: &cuda::PerDevice<S>`";
     JC0077 nothing_builds(name)
         "nothing builds the state `{name}`",
         help: "say how, over scalar parameters: `#[jax_callable(state = Plan::new(k))]`";
     JC0078 second_state(name, first)
         "`{name}` is a second state beside `{first}`, and there is one constructor",
-        help: "put both into one struct";
+        help: "put both into one struct: a `PerDevice` one, if any of it belongs to a device";
     JC0079 state_asked(name)
         "`{name}` is a state that nothing builds, or the second one",
         help: "give its constructor with `state = ...`, one for a function";

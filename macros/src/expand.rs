@@ -72,7 +72,7 @@ fn argument(callable: &Callable, call: &Ident, index: usize) -> TokenStream {
     quote!(#take #args)
 }
 
-/// The function that builds the state, with the static attributes under their names.
+/// The function that builds the state, with what it may use under the parameters' names.
 fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
     let constructor = callable.state.as_ref()?;
     let (private, krate) = (callable.ctx.private(), callable.ctx.krate());
@@ -81,7 +81,8 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
         let is_known = match param.guess.role {
             // Also those that only a format string names.
             Role::Integer | Role::Static => true,
-            role => role == Role::Unknown && used.contains(&i),
+            Role::Context | Role::Unknown => used.contains(&i),
+            _ => false,
         };
         let (name, value) = (&param.ident, argument(callable, call, i));
         is_known.then(|| quote!(let #name = unsafe { #value };))
@@ -269,6 +270,7 @@ fn ask_tokens(ctx: &Ctx, ident: &Ident, ask: &Ask) -> TokenStream {
         Question::IsContextFirst(i) => quote!(is_context_first(#callable, #i)),
         Question::IsInOrder(i) => quote!(is_in_order(#callable, #i)),
         Question::IsSamePlatform(i) => quote!(is_same_platform(#callable, #i)),
+        Question::HasSize(i) => call("has_size", param(i)),
         Question::HasState => quote!(has_state(#callable)),
         Question::IsBuiltOnce(i) => quote!(is_built_once(#callable, #i)),
         Question::IsKnownToState(i) => quote!(is_known_to_state(#callable, #i)),

@@ -47,16 +47,18 @@ use quote::quote;
 ///
 /// # Parameters
 ///
-/// First the context if the body needs it, then inputs and in-outs, then outputs. State may
-/// stand anywhere among them.
+/// First the context if the body needs it, then inputs and in-outs, then outputs. State
+/// and scratch may stand anywhere among them.
 ///
 /// | type | what it is |
 /// |---|---|
 /// | `&cpu::Context`, `&cuda::Context` | the call's context |
 /// | `Array<T, N>` | an input of rank `N`, from 0 to 8 |
 /// | `ArrayMut<T, N>` | an output; an in-out if `in_out` names it |
+/// | `Scratch<T, N>` | a workspace for the body, of the size that `#[dims(...)]` says |
 /// | `bool`, integers, floats, complex numbers, `&str`, `&[T]`, `[T; K]` | a static attribute: a Python value that is known when JAX traces |
 /// | `&State<S>` | what `state` has built for this call site, for `S: Send + Sync` |
+/// | `&cuda::PerDevice<S>` | what `state` has built for this call site on this device, which may also use the context |
 ///
 /// Aliases of these types work. Arguments go by their names in Python, so names are
 /// plain. The function may have lifetimes, but no types as parameters, and returns `()` or

@@ -26,13 +26,12 @@ pub(crate) fn uses(callable: &Callable) -> Vec<(usize, At)> {
 
 /// The parameters that may be the state: the one that says so, or all that say nothing.
 pub(crate) fn candidates(callable: &Callable) -> Vec<&Param> {
-    let of = |role| {
-        let params = callable.params.iter();
-        params.filter(move |param| param.guess.role == role)
-    };
-    match of(Role::State).next() {
+    let params = || callable.params.iter();
+    match params().find(|param| param.guess.role.is_state()) {
         Some(state) => vec![state],
-        None => of(Role::Unknown).collect(),
+        None => params()
+            .filter(|param| param.guess.role == Role::Unknown)
+            .collect(),
     }
 }
 

@@ -14,12 +14,25 @@ pub(crate) enum Role {
     ArrayMut,
     Scratch,
     State,
+    PerDevice,
     /// A single integer, which dimensions can use.
     Integer,
     /// Another static attribute.
     Static,
     /// For the traits to decide.
     Unknown,
+}
+
+impl Role {
+    /// Whether parameters are references to it.
+    fn is_referred_to(self) -> bool {
+        matches!(self, Role::Context | Role::State | Role::PerDevice)
+    }
+
+    /// Whether `state = ...` builds it.
+    pub(crate) fn is_state(self) -> bool {
+        matches!(self, Role::State | Role::PerDevice)
+    }
 }
 
 /// What is known of a type.
@@ -60,14 +73,14 @@ pub(crate) fn guess(ty: &Type) -> Guess {
         Type::Reference(reference) => match &*reference.elem {
             Type::Slice(_) => role(Role::Static),
             Type::Path(path) => match named(path) {
-                Some(found) if matches!(found.role, Role::Context | Role::State) => found,
+                Some(found) if found.role.is_referred_to() => found,
                 _ if path.path.is_ident("str") => role(Role::Static),
                 _ => role(Role::Unknown),
             },
             _ => role(Role::Unknown),
         },
         Type::Path(path) => match named(path) {
-            Some(found) if !matches!(found.role, Role::Context | Role::State) => found,
+            Some(found) if !found.role.is_referred_to() => found,
             _ => role(Role::Unknown),
         },
         _ => role(Role::Unknown),
@@ -90,7 +103,8 @@ fn named(path: &syn::TypePath) -> Option<Guess> {
         "Array" if generic => Role::Array,
         "ArrayMut" if generic => Role::ArrayMut,
         "Scratch" if generic => Role::Scratch,
-        "State" | "PerDevice" if generic => Role::State,
+        "State" if generic => Role::State,
+        "PerDevice" if generic => Role::PerDevice,
         "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" => Role::Integer,
         "bool" | "f16" | "bf16" | "f32" | "f64" => Role::Static,
         "Complex" | "Complex32" | "Complex64" => Role::Static,
@@ -246,6 +260,14 @@ mod tests {
         says(ty!(&cpu::Context), Role::Context, cpu, None);
         says(ty!(cpu::Context), Role::Unknown, None, None);
         says(ty!(&State<Plan>), Role::State, None, None);
+        let per_device = Role::PerDevice;
+        says(ty!(&PerDevice<Plan>), per_device, None, None);
+        says(
+            ty!(&cuda::PerDevice<S>),
+            per_device,
+            Some(Platform::Cuda),
+            None,
+        );
         says(ty!(u32), Role::Integer, None, None);
         says(ty!(::core::primitive::bool), Role::Static, None, None);
         says(ty!(&[f32]), Role::Static, None, None);

@@ -9,10 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from jax_callable._dims import Environment, Size, bind, output_shape
+from jax_callable._dims import Environment, Size, output_shape
 from jax_callable._manifest import Param, Target
 from jax_callable._primitive import is_symbolic_dim
-from jax_callable._scalars import Attribute, describe, encode, integer_value, numpy_dtype
+from jax_callable._scalars import Attribute, describe, encode, numpy_dtype
 
 _I64_MAX = 2**63 - 1
 
@@ -65,25 +65,6 @@ def static_scalars(target: Target, values: Mapping[str, Any]) -> dict[str, Attri
 def array_operands(target: Target, values: Mapping[str, Any]) -> list[Any]:
     """Checks dtype, rank and packed dimensions of the array inputs and in-outs."""
     return [_operand(target, param, values[param.name]) for param in target.operands]
-
-
-def environment(
-    target: Target, operands: Sequence[Any], attributes: Mapping[str, Attribute]
-) -> Environment:
-    """Checks the declared dimensions of the inputs; what they bind serves the outputs."""
-    integers = {}
-    for param in target.inputs:
-        if not param.is_array and param.dtype != "str":
-            value = integer_value(param, attributes[param.name])
-            if value is not None:
-                integers[param.name] = value
-    shapes = {
-        param.name: tuple(operand.shape[: param.rank])
-        for param, operand in zip(target.operands, operands, strict=True)
-    }
-    env = Environment(target.path, shapes, integers)
-    bind(target, env)
-    return env
 
 
 def output_shapes(target: Target, env: Environment, output_dims: Any) -> list[tuple[Size, ...]]:

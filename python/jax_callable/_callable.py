@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from jax_callable import _text
 from jax_callable._arguments import (
     array_operands,
-    environment,
     match_arguments,
     output_shapes,
     static_scalars,
 )
+from jax_callable._dims import environment
 from jax_callable._manifest import VMAP_METHODS, Target
 from jax_callable._preload import Preload
 from jax_callable._primitive import Call, bind
@@ -103,7 +103,7 @@ class Callable:
         values = match_arguments(target, args, kwargs)
         attributes = static_scalars(target, values)
         operands = array_operands(target, values)
-        dims = environment(target, operands, attributes)
+        dims = environment(target, [operand.shape for operand in operands], attributes)
         if isinstance(output_dims, Mapping) and not output_dims:
             output_dims = None
         call = Call(

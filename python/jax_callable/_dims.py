@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jax_callable._manifest import Axis, Dim, Expr, Op, Param, ScalarValue, Target
+from jax_callable._scalars import Attribute, integer_value
 
 Size = Any
 """An int, or a symbolic dimension of `jax.export`."""
@@ -33,6 +34,35 @@ class Environment:
     shapes: Mapping[str, Sequence[Size]]
     scalars: Mapping[str, int]
     dims: dict[str, tuple[Size, str]] = field(default_factory=dict)
+
+
+def environment(
+    target: Target, shapes: Sequence[Sequence[Size]], attributes: Mapping[str, Attribute]
+) -> Environment:
+    """Checks the declared dimensions of the inputs; what they bind serves all other rules.
+
+    Args:
+        target: The target.
+        shapes: The shapes of the array inputs and in-outs, without batch axes.
+        attributes: The static scalars, encoded.
+
+    Raises:
+        ValueError: An axis has not the size that its rule asks for.
+        OverflowError: A rule leaves the range of 64-bit integers.
+    """
+    integers = {}
+    for param in target.inputs:
+        if not param.is_array and param.dtype != "str":
+            value = integer_value(param, attributes[param.name])
+            if value is not None:
+                integers[param.name] = value
+    own = {
+        param.name: tuple(shape[: param.rank])
+        for param, shape in zip(target.operands, shapes, strict=True)
+    }
+    env = Environment(target.path, own, integers)
+    bind(target, env)
+    return env
 
 
 def bind(target: Target, env: Environment) -> None:
@@ -68,6 +98,21 @@ def bind(target: Target, env: Environment) -> None:
                     f"{env.target}: parameter `{param.name}`: axis {axis} must be "
                     f"{wanted}{meaning}, got {size}{_constraint(size, wanted)}"
                 )
+
+
+def scratch_shape(scratch: Param, env: Environment) -> tuple[Size, ...]:
+    """The shape of a workspace, packed dimensions included.
+
+    Raises:
+        ValueError: Its rule gives a negative size.
+        OverflowError: The rule leaves the range of 64-bit integers.
+    """
+    place = f"scratch `{scratch.name}`"
+    rules = enumerate(scratch.dims or ())
+    return (
+        *(evaluate(rule, env, f"{place}: axis {axis}") for axis, rule in rules),
+        *scratch.packed,
+    )
 
 
 def output_shape(target: Target, output: Param, env: Environment) -> tuple[Size, ...]:

@@ -24,6 +24,7 @@ VMAP_METHODS = (
 
 _PLATFORMS = ("cpu", "CUDA")
 _ROLES = ("scalar", "input", "in_out", "output")
+_SCRATCH = ("scratch",)
 _OPERATORS = ("+", "-", "*", "/", "%", "div_ceil", "min", "max")
 
 _T = TypeVar("_T")
@@ -91,7 +92,7 @@ class Param:
 
     Attributes:
         name: The Rust name.
-        role: "scalar" (static), "input", "in_out" or "output".
+        role: "scalar" (static), "input", "in_out", "output" or, of a handler only, "scratch".
         dtype: A NumPy or ml_dtypes name; "str" for a static string.
         length: For scalars only: None for one value, an int for `[T; K]`, "slice" for `&[T]`.
         rank: For arrays: the number of dimensions before the packed ones.
@@ -133,6 +134,7 @@ class Handler:
         file: Source file, as the Rust compiler saw it.
         line: Line in `file`.
         module: Rust module path.
+        scratch: Its workspaces: results of the call in HLO that JAX does not see.
         options: The platform's further settings, such as the graph mode, as in the manifest.
     """
 
@@ -141,6 +143,7 @@ class Handler:
     file: str
     line: int
     module: str
+    scratch: tuple[Param, ...]
     options: Mapping[str, Any] = field(hash=False)
 
 
@@ -300,7 +303,7 @@ def check_abi(found: int, source: str) -> None:
 
 def _target(raw: Mapping[str, Any]) -> Target:
     vjp = raw["vjp"]
-    params = tuple(_param(param) for param in raw["params"])
+    params = tuple(_param(param, _ROLES) for param in raw["params"])
     return Target(
         crate=_str(raw["crate"]),
         name=_str(raw["name"]),
@@ -316,8 +319,8 @@ def _target(raw: Mapping[str, Any]) -> Target:
     )
 
 
-def _param(raw: Mapping[str, Any]) -> Param:
-    role = _choice(raw["role"], _ROLES)
+def _param(raw: Mapping[str, Any], roles: tuple[str, ...]) -> Param:
+    role = _choice(raw["role"], roles)
     name, dtype = _str(raw["name"]), _str(raw["dtype"])
     if role == "scalar":
         length = raw["length"]
@@ -349,13 +352,17 @@ def _expr(raw: Any) -> Expr:
 
 
 def _handler(raw: Mapping[str, Any]) -> Handler:
-    named = {"platform", "index", "file", "line", "module"}
+    named = {"platform", "index", "file", "line", "module", "scratch"}
+    scratch = tuple(_param(param, _SCRATCH) for param in raw["scratch"])
+    if any(param.dims is None for param in scratch):
+        raise ValueError("scratch without dims")
     return Handler(
         platform=_choice(raw["platform"], _PLATFORMS),
         index=_int(raw["index"]),
         file=_str(raw["file"]),
         line=_int(raw["line"]),
         module=_str(raw["module"]),
+        scratch=scratch,
         options={key: value for key, value in raw.items() if key not in named},
     )
 

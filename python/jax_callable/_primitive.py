@@ -23,12 +23,13 @@ from jax._src import core as _core
 from jax._src import effects as _effects
 from jax._src import xla_bridge as _xla_bridge
 from jax._src.interpreters.mlir import ir_attribute as _ir_attribute
+from jax._src.interpreters.mlir import lower_per_platform as _lower_per_platform
 from jax._src.lib import xla_client as _xla_client
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
 
-from jax_callable._dims import Size
-from jax_callable._manifest import Target
+from jax_callable._dims import Size, environment, scratch_shape
+from jax_callable._manifest import Param, Target
 from jax_callable._scalars import ArrayAttribute, Attribute, numpy_dtype
 
 # JAX's lowering platforms, and XLA's names under which handlers are registered.
@@ -167,7 +168,15 @@ def _batch_sizes(shapes: Sequence[Sequence[Size]], batch: tuple[str, ...]) -> tu
 
 def _lowering(ctx: Any, *operands: Any, call: Call, batch: tuple[str, ...]) -> Any:
     target = call.target
-    _check_platforms(target, ctx.platforms or ctx.module_context.platforms)
+    platforms = ctx.platforms or ctx.module_context.platforms
+    _check_platforms(target, platforms)
+    if len({_scratch(target, platform) for platform in platforms}) > 1:
+        # One program for several platforms: each gets a call with its own hidden results.
+        rules = dict.fromkeys(platforms, _lowering)
+        return _lower_per_platform(
+            ctx, target.path, rules, None, call.effects, *operands, call=call, batch=batch
+        )
+    scratch = _scratch_types(_scratch(target, platforms[0]), ctx.avals_in, call, batch)
     if ctx.module_context.lowering_parameters.for_export and call.xla_name != target.target:
         raise ValueError(
             f"{target.path}: cannot export a call of {call.xla_name}: another build of its library "
@@ -185,10 +194,31 @@ def _lowering(ctx: Any, *operands: Any, call: Call, batch: tuple[str, ...]) -> A
         has_side_effect=target.has_side_effect,
         operand_output_aliases={i: out for out, i in enumerate(_in_out_indices(target))},
     )
-    return rule(ctx, *operands)
+    results = rule(ctx.replace(avals_out=[*ctx.avals_out, *scratch]), *operands)
+    return results[: len(ctx.avals_out)]
 
 
 mlir.register_lowering(callable_p, _lowering)
+
+
+def _scratch(target: Target, platform: str) -> tuple[Param, ...]:
+    """The workspaces of the handler for one of JAX's lowering platforms."""
+    name = _XLA_PLATFORMS.get(platform, platform)
+    return next(handler.scratch for handler in target.handlers if handler.platform == name)
+
+
+def _scratch_types(
+    scratch: Sequence[Param], operands: Sequence[Any], call: Call, batch: tuple[str, ...]
+) -> list[Any]:
+    """The types of the hidden results: one of each for a whole batch."""
+    if not scratch:
+        return []
+    rank = len(batch[0]) if batch else 0
+    shapes = [operand.shape[rank:] for operand in operands]
+    env = environment(call.target, shapes, dict(call.attributes))
+    return [
+        _core.ShapedArray(scratch_shape(each, env), numpy_dtype(each.dtype)) for each in scratch
+    ]
 
 
 def _value(attribute: Attribute) -> Any:

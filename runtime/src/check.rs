@@ -40,7 +40,7 @@ pub const fn is_operand(param: &Param) -> bool {
     match param.ty.kind {
         Kind::Array => true,
         Kind::ArrayMut => param.in_out,
-        Kind::Context | Kind::Static | Kind::State => false,
+        _ => false,
     }
 }
 
@@ -52,6 +52,11 @@ pub const fn is_result(param: &Param) -> bool {
 /// Whether the body only writes the parameter.
 pub const fn is_output(param: &Param) -> bool {
     is_result(param) && !param.in_out
+}
+
+/// Whether only the body sees the parameter.
+pub const fn is_scratch(param: &Param) -> bool {
+    matches!(param.ty.kind, Kind::Scratch)
 }
 
 /// Whether the parameter is a single integer.
@@ -88,6 +93,11 @@ pub const fn dims_fit(param: &Param) -> bool {
         Some(dims) => is_array(param) && dims.len() == param.ty.rank,
         None => true,
     }
+}
+
+/// Whether the parameter's size is known, if it is scratch.
+pub const fn has_size(param: &Param) -> bool {
+    param.dims.is_some() || !is_scratch(param)
 }
 
 /// How many outputs and in-outs there are.
@@ -142,11 +152,25 @@ pub const fn is_built_once(callable: &Callable, index: usize) -> bool {
 
 /// Whether the parameter at `index` is known when the state is built.
 pub const fn is_known_to_state(callable: &Callable, index: usize) -> bool {
-    matches!(callable.params[index].ty.kind, Kind::Static)
+    match callable.params[index].ty.kind {
+        Kind::Static => true,
+        // A state on a device is built by a call there.
+        Kind::Context => {
+            let mut i = 0;
+            while i < callable.params.len() {
+                if matches!(callable.params[i].ty.kind, Kind::PerDevice) {
+                    return true;
+                }
+                i += 1;
+            }
+            false
+        }
+        _ => false,
+    }
 }
 
 const fn is_state(param: &Param) -> bool {
-    matches!(param.ty.kind, Kind::State)
+    matches!(param.ty.kind, Kind::State | Kind::PerDevice)
 }
 
 const fn state_before(callable: &Callable, index: usize) -> bool {
@@ -185,7 +209,7 @@ pub const fn binds(callable: &Callable, name: usize) -> bool {
 }
 
 const fn is_array(param: &Param) -> bool {
-    matches!(param.ty.kind, Kind::Array | Kind::ArrayMut)
+    matches!(param.ty.kind, Kind::Array | Kind::ArrayMut | Kind::Scratch)
 }
 
 #[cfg(test)]

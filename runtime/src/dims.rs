@@ -6,17 +6,18 @@ use crate::signature::{Callable, Dim, DimOp, Kind, Param, StaticType};
 use crate::statics;
 
 /// What expressions refer to: the own dimensions (without batch axes and packed ones) of
-/// each operand and result, and the numbers among the static attributes, as they travel.
+/// each operand, result and scratch, and the numbers among the static attributes, as they travel.
 pub(crate) trait Shapes {
     fn operand(&self, index: usize) -> &[i64];
     fn result(&self, index: usize) -> &[i64];
+    fn scratch(&self, index: usize) -> &[i64];
     fn number(&self, param: usize) -> Result<i64>;
 }
 
 /// Checks the shapes of a call against the callable's rules.
 ///
-/// With `outputs_given` the shapes of pure outputs were chosen for this call, and only
-/// the operands are checked.
+/// With `outputs_given` the shapes of pure outputs were chosen for this call, and are not
+/// checked.
 pub(crate) fn check(callable: &Callable, shapes: &dyn Shapes, outputs_given: bool) -> Result<()> {
     let mut scope = Scope {
         callable,
@@ -25,22 +26,35 @@ pub(crate) fn check(callable: &Callable, shapes: &dyn Shapes, outputs_given: boo
     };
     scope.bind()?;
     scope.check_operands()?;
-    if outputs_given {
-        return Ok(());
+    if !outputs_given {
+        scope.check_outputs()?;
     }
-    scope.check_outputs()
+    scope.check_scratch()
 }
 
 /// The shapes of the pure outputs by the callable's rules, in their order.
 pub(crate) fn infer(callable: &Callable, shapes: &dyn Shapes) -> Result<Vec<Vec<i64>>> {
+    let outputs = callable.results().filter(|(_, param)| !param.in_out);
+    infer_all(callable, shapes, outputs)
+}
+
+/// The shapes of scratch by the callable's rules, in its order.
+pub(crate) fn infer_scratch(callable: &Callable, shapes: &dyn Shapes) -> Result<Vec<Vec<i64>>> {
+    infer_all(callable, shapes, callable.scratch())
+}
+
+fn infer_all(
+    callable: &Callable,
+    shapes: &dyn Shapes,
+    params: impl Iterator<Item = (usize, &'static Param)>,
+) -> Result<Vec<Vec<i64>>> {
     let mut scope = Scope {
         callable,
         shapes,
         bound: [None; MAX_DIM_NAMES],
     };
     scope.bind()?;
-    let outputs = callable.results().filter(|(_, param)| !param.in_out);
-    outputs
+    params
         .map(|(_, param)| match param.dims {
             Some(dims) => dims.iter().map(|dim| scope.size(param, dim)).collect(),
             None if callable.operands().next().is_some() => Ok(shapes.operand(0).to_vec()),
@@ -120,6 +134,14 @@ impl Scope<'_> {
                 }
                 (None, None) => return Err(no_shape(param)),
             }
+        }
+        Ok(())
+    }
+
+    fn check_scratch(&self) -> Result<()> {
+        for (index, (_, param)) in self.callable.scratch().enumerate() {
+            let dims = param.dims.ok_or_else(|| no_shape(param))?;
+            self.check_axes(param, dims, self.shapes.scratch(index))?;
         }
         Ok(())
     }

@@ -14,8 +14,9 @@
 //! ```
 //!
 //! The attribute [`jax_callable`] reads the signature; its documentation lists the keys.
-//! [`cpu`] has the parameter types (and `cuda`, with the feature of that name), [`Error`] is what bodies return, and [`testing`] runs
-//! a target without JAX.
+//! [`cpu`] has the parameter types (and `cuda`, with the feature of that name), [`State`] is
+//! what lives as long as a call site, [`Error`] is what bodies return, and [`testing`] runs a
+//! target without JAX.
 
 #![deny(unsafe_code)]
 

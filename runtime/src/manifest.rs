@@ -43,7 +43,7 @@ fn contract(callable: &Callable) -> Map<String, Value> {
     let params: Vec<_> = callable
         .params
         .iter()
-        .filter(|p| !matches!(p.ty.kind, Kind::Context | Kind::State))
+        .filter(|p| matches!(p.ty.kind, Kind::Array | Kind::ArrayMut | Kind::Static))
         .map(|p| param(callable, p))
         .collect();
     let vjp = callable.vjp.map(|vjp| {
@@ -94,6 +94,10 @@ fn handler(callable: &Callable, index: usize) -> Value {
         GraphCacheMax::Limit(limit) => limit.into(),
         GraphCacheMax::Unlimited => "unlimited".into(),
     };
+    let scratch: Vec<_> = callable
+        .scratch()
+        .map(|(_, p)| param(callable, p))
+        .collect();
     json!({
         "platform": callable.platform().name(),
         "index": index,
@@ -107,7 +111,7 @@ fn handler(callable: &Callable, index: usize) -> Value {
         "modules": callable.modules.map(|uses| uses.iter().map(|used| used.path).collect::<Vec<_>>()),
         "preload": callable.preload,
         "state": callable.state,
-        "scratch": [],
+        "scratch": scratch,
     })
 }
 
@@ -116,7 +120,8 @@ fn param(callable: &Callable, param: &Param) -> Value {
         Kind::Array => "input",
         Kind::ArrayMut if param.in_out => "in_out",
         Kind::ArrayMut => "output",
-        Kind::Static | Kind::Context | Kind::State => "scalar",
+        Kind::Scratch => "scratch",
+        Kind::Static | Kind::Context | Kind::State | Kind::PerDevice => "scalar",
     };
     match param.ty.value {
         Some(value) => {

@@ -10,10 +10,10 @@ use crate::state::{Built, Holder};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a `#[jax_callable]` function",
     label = "not a parameter type",
-    note = "arrays are `cpu::Array<T, N>` (inputs) and `cpu::ArrayMut<T, N>` (outputs and in-outs), or with the cargo feature `cuda` those of `cuda`",
+    note = "arrays are `cpu::Array<T, N>` (inputs) and `cpu::ArrayMut<T, N>` (outputs and in-outs) and `cpu::Scratch<T, N>` (workspace), or with the cargo feature `cuda` those of `cuda`",
     note = "static attributes are `bool`, `i8` to `i64`, `u8` to `u64`, `f32`, `f64`, `&str`, `&[T]` and `[T; K]` of these numbers; with the cargo features `half` and `num-complex` also `f16`, `bf16`, `Complex<f32>`, `Complex<f64>`",
     note = "the first parameter may be `&cpu::Context` or `&cuda::Context`",
-    note = "`&State<S>` is what `state = ...` has built, for an `S: Send + Sync`"
+    note = "`&State<S>` is what `state = ...` has built, for an `S: Send + Sync`; on CUDA, `&cuda::PerDevice<S>` is built on each device"
 )]
 pub trait FfiArg<'a>: Sized {
     /// What the type says of the parameter.
@@ -116,8 +116,8 @@ pub trait Definition {
     /// run of it are gone.
     unsafe fn call<'a>(call: &'a Call<'a>) -> Result<()>;
 
-    /// Builds the state, for a callable that has one. Of the call nothing is there but what
-    /// [`Call::for_state`] gives it.
+    /// Builds the state, for a callable that has one. Of the call nothing is there but the
+    /// static attributes, and for a state on a device the context.
     ///
     /// # Errors
     /// The constructor's.

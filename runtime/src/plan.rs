@@ -1,6 +1,6 @@
 //! What every call needs to know of a callable, worked out at compile time.
 
-use crate::check::{is_operand, is_result};
+use crate::check::{is_operand, is_result, is_scratch};
 use crate::dtype::DataType;
 use crate::signature::{Callable, Kind, Length, Param, StaticType};
 
@@ -19,8 +19,10 @@ pub(crate) const OUTPUT_DIMS: &str = "jc.output_dims";
 pub(crate) struct Plan {
     /// The parameters of the operands, in order.
     pub(crate) operands: Indices,
-    /// The parameters of the results, in order.
+    /// The parameters of the results, in order, then those of the hidden ones: scratch.
     pub(crate) results: Indices,
+    /// How many results are not hidden.
+    pub(crate) num_results: usize,
     /// For each result, the operand that it is an in-out of.
     pub(crate) in_outs: [Option<u8>; MAX_PARAMS],
     /// The number of static attributes.
@@ -29,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) has_kept: bool,
     /// Whether each call site has a state.
     pub(crate) has_state: bool,
+    /// Whether each has one on each device.
+    pub(crate) has_device_state: bool,
     /// Whether any shape was declared.
     pub(crate) has_dims: bool,
     /// Whether there are in-outs.
@@ -72,10 +76,12 @@ impl Plan {
         let mut plan = Plan {
             operands: Indices::new(),
             results: Indices::new(),
+            num_results: 0,
             in_outs: [None; MAX_PARAMS],
             num_statics: 0,
             has_kept: false,
             has_state: false,
+            has_device_state: false,
             has_dims: false,
             has_in_outs: false,
         };
@@ -96,11 +102,18 @@ impl Plan {
                 plan.num_statics += 1;
                 plan.has_kept |= is_kept(param);
             }
-            if matches!(param.ty.kind, Kind::State) {
-                plan.has_state = true;
-                plan.has_kept = true;
-            }
+            plan.has_state |= matches!(param.ty.kind, Kind::State);
+            plan.has_device_state |= matches!(param.ty.kind, Kind::PerDevice);
+            plan.has_kept |= plan.has_state || plan.has_device_state;
             plan.has_dims |= param.dims.is_some();
+            i += 1;
+        }
+        plan.num_results = plan.results.len;
+        let mut i = 0;
+        while i < params.len() {
+            if is_scratch(&params[i]) {
+                plan.results.push(i);
+            }
             i += 1;
         }
         plan
@@ -108,7 +121,7 @@ impl Plan {
 }
 
 /// The place of a parameter in what it plays: an input's among the operands, an output's
-/// or in-out's among the results, a number's among the static attributes by name, another
+/// or in-out's among the results, which scratch follows, a number's among the static attributes by name, another
 /// static attribute's among those that the call site keeps. Contexts and state need none.
 pub const fn slot(params: &[Param], index: usize) -> usize {
     let param = &params[index];
@@ -117,12 +130,14 @@ pub const fn slot(params: &[Param], index: usize) -> usize {
     }
     let mut slot = 0;
     let mut i = 0;
-    while i < index {
+    while i < params.len() {
+        let is_before = i < index;
         let counts = match param.ty.kind {
-            Kind::Array => is_operand(&params[i]),
-            Kind::ArrayMut => is_result(&params[i]),
-            Kind::Static => is_kept(&params[i]),
-            Kind::Context | Kind::State => false,
+            Kind::Array => is_before && is_operand(&params[i]),
+            Kind::ArrayMut => is_before && is_result(&params[i]),
+            Kind::Scratch => is_result(&params[i]) || is_before && is_scratch(&params[i]),
+            Kind::Static => is_before && is_kept(&params[i]),
+            Kind::Context | Kind::State | Kind::PerDevice => false,
         };
         slot += counts as usize;
         i += 1;

@@ -38,10 +38,14 @@ pub enum Kind {
     Array,
     /// `ArrayMut<T, N>`: a result, and an operand as well if it is an in-out.
     ArrayMut,
+    /// `Scratch<T, N>`: a result that only the body sees.
+    Scratch,
     /// A static attribute.
     Static,
     /// `&State<S>`.
     State,
+    /// `&PerDevice<S>`.
+    PerDevice,
 }
 
 /// How many values a static attribute holds.
@@ -304,6 +308,14 @@ impl Callable {
             .iter()
             .enumerate()
             .filter(|(_, p)| p.ty.kind == Kind::ArrayMut)
+    }
+
+    /// The hidden results, each with its position in `params`.
+    pub fn scratch(&self) -> impl Iterator<Item = (usize, &'static Param)> {
+        self.params
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| p.ty.kind == Kind::Scratch)
     }
 
     /// The static attributes, each with its position in `params`.

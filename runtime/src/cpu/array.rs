@@ -29,6 +29,43 @@ pub struct ArrayMut<'a, T: Element, const N: usize> {
     shape: [usize; N],
 }
 
+/// A workspace of the body, of the size that `#[dims(...)]` says: like [`ArrayMut`], and of
+/// no concern to JAX.
+///
+/// XLA plans its memory with the program's, so that it costs no allocation. It holds arbitrary
+/// values when the body begins; in a batch, also what the element before has left.
+///
+/// ```
+/// use jax_callable::prelude::*;
+///
+/// /// y[i] <- the median of row i of x.
+/// #[jax_callable]
+/// fn row_medians(
+///     #[dims(n, m)] x: cpu::Array<f32, 2>,
+///     #[dims(n)] mut y: cpu::ArrayMut<f32, 1>,
+///     #[dims(m)] mut sorted: cpu::Scratch<f32, 1>,
+/// ) {
+///     for (y, row) in y.iter_mut().zip(x.chunks_exact(sorted.len())) {
+///         sorted.copy_from_slice(row);
+///         sorted.sort_by(f32::total_cmp);
+///         *y = sorted[sorted.len() / 2];
+///     }
+/// }
+///
+/// # fn main() -> Result<()> {
+/// use jax_callable::testing::Target;
+///
+/// let call = Target::find("row_medians")?.call();
+/// let outcome = call.input("x", [2, 3], &[3.0_f32, 1.0, 2.0, 4.0, 6.0, 5.0]).run()?;
+/// assert_eq!(outcome.get::<f32>("y"), [2.0, 5.0]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Scratch<'a, T: Element, const N: usize> {
+    data: &'a mut [T],
+    shape: [usize; N],
+}
+
 impl<'a, T: Element, const N: usize> Array<'a, T, N> {
     pub(crate) fn new(data: &'a [T], shape: [usize; N]) -> Self {
         debug_assert_eq!(data.len(), shape.iter().product::<usize>());
@@ -48,29 +85,6 @@ impl<'a, T: Element, const N: usize> Array<'a, T, N> {
         [usize; N]: ndarray::IntoDimension<Dim = ndarray::Dim<[usize; N]>>,
     {
         ndarray::ArrayView::from_shape(self.shape, self.data)
-            .expect("the shape has as many elements as the slice")
-    }
-}
-
-impl<'a, T: Element, const N: usize> ArrayMut<'a, T, N> {
-    pub(crate) fn new(data: &'a mut [T], shape: [usize; N]) -> Self {
-        debug_assert_eq!(data.len(), shape.iter().product::<usize>());
-        ArrayMut { data, shape }
-    }
-
-    /// The elements in row-major order, to be written.
-    pub fn as_mut_slice(&mut self) -> &mut [T] {
-        self.data
-    }
-
-    /// A writable view as an `ndarray` array.
-    #[cfg(feature = "ndarray")]
-    pub fn view_mut(&mut self) -> ndarray::ArrayViewMut<'_, T, ndarray::Dim<[usize; N]>>
-    where
-        ndarray::Dim<[usize; N]>: ndarray::Dimension,
-        [usize; N]: ndarray::IntoDimension<Dim = ndarray::Dim<[usize; N]>>,
-    {
-        ndarray::ArrayViewMut::from_shape(self.shape, self.data)
             .expect("the shape has as many elements as the slice")
     }
 }
@@ -137,25 +151,56 @@ macro_rules! common {
 
 common!(Array);
 common!(ArrayMut);
+common!(Scratch);
 
-impl<T: Element, const N: usize> DerefMut for ArrayMut<'_, T, N> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        self.data
-    }
+macro_rules! writable {
+    ($array:ident) => {
+        impl<'a, T: Element, const N: usize> $array<'a, T, N> {
+            pub(crate) fn new(data: &'a mut [T], shape: [usize; N]) -> Self {
+                debug_assert_eq!(data.len(), shape.iter().product::<usize>());
+                $array { data, shape }
+            }
+
+            /// The elements in row-major order, to be written.
+            pub fn as_mut_slice(&mut self) -> &mut [T] {
+                self.data
+            }
+
+            /// A writable view as an `ndarray` array.
+            #[cfg(feature = "ndarray")]
+            pub fn view_mut(&mut self) -> ndarray::ArrayViewMut<'_, T, ndarray::Dim<[usize; N]>>
+            where
+                ndarray::Dim<[usize; N]>: ndarray::Dimension,
+                [usize; N]: ndarray::IntoDimension<Dim = ndarray::Dim<[usize; N]>>,
+            {
+                ndarray::ArrayViewMut::from_shape(self.shape, self.data)
+                    .expect("the shape has as many elements as the slice")
+            }
+        }
+
+        impl<T: Element, const N: usize> DerefMut for $array<'_, T, N> {
+            fn deref_mut(&mut self) -> &mut [T] {
+                self.data
+            }
+        }
+
+        impl<T: Element, const N: usize> IndexMut<[usize; N]> for $array<'_, T, N> {
+            #[inline]
+            #[track_caller]
+            fn index_mut(&mut self, index: [usize; N]) -> &mut T {
+                &mut self.data[offset(self.shape, index)]
+            }
+        }
+    };
 }
 
-impl<T: Element, const N: usize> IndexMut<[usize; N]> for ArrayMut<'_, T, N> {
-    #[inline]
-    #[track_caller]
-    fn index_mut(&mut self, index: [usize; N]) -> &mut T {
-        &mut self.data[offset(self.shape, index)]
-    }
-}
+writable!(ArrayMut);
+writable!(Scratch);
 
 // An `Index` of its own hides the slice's behind `Deref`: hand on what slices take.
 macro_rules! slice_index {
-    ($($index:ty => $output:ty,)*) => {$(
-        impl<T: Element, const N: usize> Index<$index> for Array<'_, T, N> {
+    ($array:ident: $($index:ty => $output:ty,)*) => {$(
+        impl<T: Element, const N: usize> Index<$index> for $array<'_, T, N> {
             type Output = $output;
             #[inline]
             #[track_caller]
@@ -163,33 +208,34 @@ macro_rules! slice_index {
                 &self.data[index]
             }
         }
-        impl<T: Element, const N: usize> Index<$index> for ArrayMut<'_, T, N> {
-            type Output = $output;
-            #[inline]
-            #[track_caller]
-            fn index(&self, index: $index) -> &$output {
-                &self.data[index]
-            }
-        }
-        impl<T: Element, const N: usize> IndexMut<$index> for ArrayMut<'_, T, N> {
+    )*};
+    ($array:ident mut: $($index:ty => $output:ty,)*) => {
+        slice_index! { $array: $($index => $output,)* }
+        $(impl<T: Element, const N: usize> IndexMut<$index> for $array<'_, T, N> {
             #[inline]
             #[track_caller]
             fn index_mut(&mut self, index: $index) -> &mut $output {
                 &mut self.data[index]
             }
+        })*
+    };
+}
+
+macro_rules! slice_indices {
+    ($($array:ident $($mutable:ident)?,)*) => {$(
+        slice_index! { $array $($mutable)?:
+            usize => T,
+            Range<usize> => [T],
+            RangeInclusive<usize> => [T],
+            RangeFrom<usize> => [T],
+            RangeTo<usize> => [T],
+            RangeToInclusive<usize> => [T],
+            RangeFull => [T],
         }
     )*};
 }
 
-slice_index! {
-    usize => T,
-    Range<usize> => [T],
-    RangeInclusive<usize> => [T],
-    RangeFrom<usize> => [T],
-    RangeTo<usize> => [T],
-    RangeToInclusive<usize> => [T],
-    RangeFull => [T],
-}
+slice_indices! { Array, ArrayMut mut, Scratch mut, }
 
 #[cfg(test)]
 mod tests {

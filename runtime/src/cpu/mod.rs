@@ -1,7 +1,7 @@
-//! Callables on the host: [`Array`], [`ArrayMut`] and [`Context`].
+//! Callables on the host: [`Array`], [`ArrayMut`], [`Scratch`] and [`Context`].
 
 mod array;
 mod context;
 
-pub use array::{Array, ArrayMut};
+pub use array::{Array, ArrayMut, Scratch};
 pub use context::Context;

@@ -27,6 +27,17 @@ pub struct ArrayMut<'a, T: Element, const N: usize> {
     elements: PhantomData<&'a mut [T]>,
 }
 
+/// A workspace of the body in device memory, of the size that `#[dims(...)]` says: an argument
+/// for kernels and libraries like [`ArrayMut`], and of no concern to JAX.
+///
+/// XLA plans its memory with the program's: it costs no allocation, and is there under its
+/// address in graphs that XLA or this crate launches again. It holds arbitrary values when the
+/// body begins; in a batch, also what the element before has left.
+pub struct Scratch<'a, T: Element, const N: usize> {
+    view: View<'a, N>,
+    elements: PhantomData<&'a mut [T]>,
+}
+
 #[derive(Clone, Copy)]
 struct View<'a, const N: usize> {
     /// 0 or anything else if there are no elements.
@@ -128,19 +139,27 @@ macro_rules! array {
 
 array!(Array);
 array!(ArrayMut);
+array!(Scratch);
 
-impl<T: Element, const N: usize> DevicePtrMut<T> for ArrayMut<'_, T, N> {
-    fn device_ptr_mut<'s>(&'s mut self, _: &'s CudaStream) -> (u64, SyncOnDrop<'s>) {
-        (self.view.pointer, SyncOnDrop::Record(None))
-    }
+macro_rules! writable {
+    ($array:ident) => {
+        impl<T: Element, const N: usize> DevicePtrMut<T> for $array<'_, T, N> {
+            fn device_ptr_mut<'s>(&'s mut self, _: &'s CudaStream) -> (u64, SyncOnDrop<'s>) {
+                (self.view.pointer, SyncOnDrop::Record(None))
+            }
+        }
+
+        // SAFETY: as for `&$array`.
+        unsafe impl<'l, 'b: 'l, T: Element, const N: usize> PushKernelArg<&'b mut $array<'_, T, N>>
+            for LaunchArgs<'l>
+        {
+            #[inline(always)]
+            fn arg(&mut self, array: &'b mut $array<'_, T, N>) -> &mut Self {
+                PushKernelArg::<&u64>::arg(self, &array.view.pointer)
+            }
+        }
+    };
 }
 
-// SAFETY: as for `&ArrayMut`.
-unsafe impl<'l, 'b: 'l, T: Element, const N: usize> PushKernelArg<&'b mut ArrayMut<'_, T, N>>
-    for LaunchArgs<'l>
-{
-    #[inline(always)]
-    fn arg(&mut self, array: &'b mut ArrayMut<'_, T, N>) -> &mut Self {
-        PushKernelArg::<&u64>::arg(self, &array.view.pointer)
-    }
-}
+writable!(ArrayMut);
+writable!(Scratch);

@@ -9,7 +9,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// How many devices a process may have.
-pub(super) const MAX_DEVICES: usize = 64;
+pub(crate) const MAX_DEVICES: usize = 64;
 
 /// A device of this process.
 #[derive(Debug)]
@@ -62,14 +62,28 @@ impl Device {
         Ok(value)
     }
 
-    /// Does something with this device current, and then leaves this thread's context as it
-    /// was. Errors of the driver are not reported: this is for what is dropped.
+    /// Does something with this device current, and gives the thread back the context that it
+    /// had: XLA remembers which one it has made current. This is for what is dropped; nobody is
+    /// told of errors.
     pub(super) fn with_context(&self, work: impl FnOnce()) {
-        let before = result::ctx::get_current().ok().flatten();
+        let before = result::ctx::get_current().ok();
+        // When a driver that ends the process refuses, it has freed everything itself.
+        let _ = self.context.check_err();
         let _ = self.context.bind_to_thread();
         work();
-        // SAFETY: this context was current just now, or it is null, for none.
-        let _ = unsafe { result::ctx::set_current(before.unwrap_or(ptr::null_mut())) };
+        if let Some(before) = before {
+            let before = before.unwrap_or(ptr::null_mut());
+            // SAFETY: it was current on this thread, or none was.
+            let _ = unsafe { result::ctx::set_current(before) };
+        }
+    }
+
+    /// As [`Device::with_context`], by ordinal. Without the device, `work` is just called.
+    pub(crate) fn drop_on(ordinal: usize, work: impl FnOnce()) {
+        match DEVICES.get(ordinal).and_then(OnceLock::get) {
+            Some(device) => device.with_context(work),
+            None => work(),
+        }
     }
 
     #[cold]

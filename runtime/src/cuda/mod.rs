@@ -1,4 +1,5 @@
-//! Callables on NVIDIA GPUs: [`Context`], [`Array`], [`ArrayMut`], and [`module!`] for kernels.
+//! Callables on NVIDIA GPUs: [`Context`], [`Array`], [`ArrayMut`], [`Scratch`], [`PerDevice`],
+//! and [`module!`] for kernels.
 //!
 //! ```no_run
 //! use jax_callable::cuda::LaunchConfig;
@@ -71,10 +72,11 @@ pub mod graphs;
 mod kernel;
 mod module;
 mod nvrtc;
+mod per_device;
 mod ready;
 mod upload;
 
-pub use array::{Array, ArrayMut};
+pub use array::{Array, ArrayMut, Scratch};
 #[cfg(feature = "cublas")]
 pub use blas::{Blas, BlasElement};
 pub use context::Context;
@@ -86,9 +88,10 @@ pub use kernel::{KernelArg, KernelValue};
 #[doc(hidden)]
 pub use module::{Image, Kernel, Module};
 pub(crate) use module::{load, preload};
+pub use per_device::PerDevice;
 pub(crate) use ready::Ready;
 
 #[doc(inline)]
 pub use crate::__cuda_module as module;
 
-pub(crate) use device::Device;
+pub(crate) use device::{Device, MAX_DEVICES};

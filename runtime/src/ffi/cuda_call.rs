@@ -1,10 +1,13 @@
 //! Calls on a GPU: the device and stream of a frame, and what surrounds the body.
 
 use super::api::Api;
+use super::entry::{BuildState, build_state};
+use super::frame::Call;
 use super::place::Place;
 use super::{state, sys};
 use crate::cuda::{self, Device};
 use crate::error::{Error, Result};
+use crate::plan::Plan;
 use crate::signature::{Callable, GraphMode};
 use std::sync::OnceLock;
 
@@ -12,7 +15,12 @@ use std::sync::OnceLock;
 ///
 /// # Safety
 /// `frame` is the frame of a running INITIALIZE call, with an API table.
-pub(super) unsafe fn initialize(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
+pub(super) unsafe fn initialize(
+    frame: &sys::CallFrame,
+    callable: &'static Callable,
+    plan: &'static Plan,
+    build: BuildState,
+) -> Result<()> {
     // SAFETY: the caller's promise.
     let api = unsafe { Api::new(frame.api)? };
     // SAFETY: this is the running call's context.
@@ -25,6 +33,20 @@ pub(super) unsafe fn initialize(frame: &sys::CallFrame, callable: &'static Calla
     if callable.graph_mode.is_own() {
         let target = cuda::target_of(callable);
         site.graphs.prepare(device, &target, callable.graph_mode)?;
+    }
+    if let Some(states) = &site.device_states {
+        states.build(device.ordinal(), || {
+            // SAFETY: the stream is XLA's for this device, and the context is used during the
+            // call. The frame has the attributes that the site was decoded from.
+            let context = unsafe { device.on_stream(api.stream(frame.ctx)?) };
+            let place = Place::Cuda(&context);
+            // SAFETY: as above.
+            let call = unsafe { Call::for_state(callable, plan, frame, place, site) };
+            let state = build_state(&call, build)?;
+            // It is used on other streams as well.
+            context.synchronize()?;
+            Ok(state)
+        })?;
     }
     site.ready.set(device.ordinal());
     Ok(())

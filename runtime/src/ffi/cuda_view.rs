@@ -3,7 +3,7 @@
 use super::frame::Call;
 use super::place::Place;
 use super::view::{array_type, other_type, shape};
-use crate::cuda::{Array, ArrayMut, Context};
+use crate::cuda::{Array, ArrayMut, Context, PerDevice, Scratch};
 use crate::element::Element;
 use crate::param::FfiArg;
 use crate::signature::{Kind, ParamType, Platform};
@@ -27,7 +27,7 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
         // SAFETY: the call was checked, and the slot is that of an operand of this type.
         let (buffer, (shape, _)) = unsafe {
             let buffer = call.operand_buffer(slot);
-            (buffer, shape(call, buffer))
+            (buffer, shape(call.batch_rank, buffer))
         };
         Array::new(call.data(buffer).addr() as u64, shape, call.cuda().stream())
     }
@@ -42,9 +42,37 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
         // SAFETY: the call was checked, and the slot is that of a result of this type.
         let (buffer, (shape, _)) = unsafe {
             let buffer = call.result_buffer(slot);
-            (buffer, shape(call, buffer))
+            (buffer, shape(call.batch_rank, buffer))
         };
         ArrayMut::new(call.data(buffer).addr() as u64, shape, call.cuda().stream())
+    }
+}
+
+impl<'a, T: Element, const N: usize> FfiArg<'a> for Scratch<'a, T, N> {
+    const TYPE: ParamType = array_type::<T>(Platform::Cuda, Kind::Scratch, N);
+    type StateOr<Other: Holder> = Other;
+
+    #[inline]
+    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
+        // SAFETY: the call was checked, and the slot is that of scratch of this type, which
+        // has no batch axes.
+        let (buffer, (shape, _)) = unsafe {
+            let buffer = call.result_buffer(slot);
+            (buffer, shape(0, buffer))
+        };
+        Scratch::new(buffer.data.addr() as u64, shape, call.cuda().stream())
+    }
+}
+
+impl<'a, S: Send + Sync + 'static> FfiArg<'a> for &'a PerDevice<S> {
+    const TYPE: ParamType = other_type(Some(Platform::Cuda), Kind::PerDevice);
+    type StateOr<Other: Holder> = PerDevice<S>;
+
+    unsafe fn take(call: &'a Call<'a>, _: usize) -> Self {
+        let states = call.site.and_then(|site| site.device_states.as_ref());
+        let state = states.and_then(|states| states.get(call.cuda().device_ordinal()));
+        let state = state.and_then(|state| state.downcast_ref());
+        state.expect("INITIALIZE has built the state of this device")
     }
 }
 

@@ -18,7 +18,7 @@ use std::ptr;
 
 /// The function, with the parameters of a call that was checked.
 pub(super) type Body = for<'a> unsafe fn(&'a Call<'a>) -> Result<()>;
-type BuildState = for<'a> fn(&'a Call<'a>) -> Result<Built>;
+pub(super) type BuildState = for<'a> fn(&'a Call<'a>) -> Result<Built>;
 
 /// The INSTANTIATE handler of a callable.
 pub(crate) unsafe extern "C" fn instantiate<D: Definition>(
@@ -40,7 +40,14 @@ pub(crate) unsafe extern "C" fn initialize<D: Definition>(
     frame: *mut sys::CallFrame,
 ) -> *mut sys::Error {
     // SAFETY: XLA calls its handlers with a valid frame.
-    unsafe { handle(frame, sys::stage::INITIALIZE, D::CALLABLE, do_initialize) }
+    unsafe {
+        handle(
+            frame,
+            sys::stage::INITIALIZE,
+            D::CALLABLE,
+            |frame, callable| do_initialize(frame, callable, D::PLAN, D::state),
+        )
+    }
 }
 
 /// The EXECUTE handler of a callable.
@@ -166,6 +173,10 @@ fn do_instantiate(
         let call = unsafe { Call::for_state(callable, plan, frame, Place::HOST, &site) };
         site.state = Some(build_state(&call, build)?);
     }
+    #[cfg(feature = "_cuda")]
+    if plan.has_device_state {
+        site.device_states = Some(super::device_state::DeviceStates::new());
+    }
     // SAFETY: this is the running INSTANTIATE call's context.
     unsafe { state::set(api, frame.ctx, site) }
 }
@@ -182,11 +193,16 @@ pub(super) fn build_state<'a>(call: &'a Call<'a>, build: BuildState) -> Result<B
     not(feature = "_cuda"),
     expect(unused_variables, reason = "only devices are")
 )]
-fn do_initialize(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
+fn do_initialize(
+    frame: &sys::CallFrame,
+    callable: &'static Callable,
+    plan: &'static Plan,
+    build: BuildState,
+) -> Result<()> {
     #[cfg(feature = "_cuda")]
     // SAFETY: this is the running INITIALIZE call's frame, which has a table.
     unsafe {
-        super::cuda_call::initialize(frame, callable)?;
+        super::cuda_call::initialize(frame, callable, plan, build)?;
     }
     Ok(())
 }

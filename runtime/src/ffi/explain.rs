@@ -41,7 +41,8 @@ impl Call<'_> {
     fn check_buffer(&self, param: &Param, buffer: &sys::Buffer) -> Result<()> {
         let Param { name, ty, .. } = param;
         let dims = buffer.dims();
-        let rank = self.batch_rank + usize::from(ty.buffer.rank);
+        let batch_rank = self.batch_rank_of(param);
+        let rank = batch_rank + usize::from(ty.buffer.rank);
         let has_type = buffer.dtype == ty.buffer.dtype && dims.len() == rank;
         if !has_type || !buffer.has_packed(ty.packed) {
             let got = match buffer.dtype() {
@@ -53,7 +54,7 @@ impl Call<'_> {
             };
             return Err(Error::invalid_argument(format!(
                 "parameter `{name}`: expected {}, got {got}{dims:?}",
-                array_type(ty, self.batch_rank),
+                array_type(ty, batch_rank),
             )));
         }
         if size_in_bytes(usize::from(ty.buffer.size), dims).is_none() {
@@ -61,7 +62,7 @@ impl Call<'_> {
                 "parameter `{name}`: the shape {dims:?} is negative or too large"
             )));
         }
-        if buffer.size_as(&ty.buffer, self.batch_rank).is_none() {
+        if buffer.size_as(&ty.buffer, batch_rank).is_none() {
             return Err(Error::invalid_argument(format!(
                 "parameter `{name}`: its data is at {:p}, which is null or not aligned to {} bytes",
                 buffer.data,

@@ -10,6 +10,7 @@ use super::place::Place;
 use super::state::{self, CallSite};
 use super::sys;
 use crate::batch::{self, Batch};
+use crate::check::is_scratch;
 use crate::cpu::Context;
 use crate::dims::{self, Shapes};
 use crate::error::{Error, Result};
@@ -190,7 +191,7 @@ impl<'a> Call<'a> {
         indices.map(|(i, &param)| (self.param(param), unsafe { self.operand_buffer(i) }))
     }
 
-    /// The parameters of the results with their buffers.
+    /// The parameters of the results, then of scratch, with their buffers.
     pub(super) fn result_params(&self) -> impl Iterator<Item = (&'static Param, &'a sys::Buffer)> {
         let indices = self.plan.results.as_slice().iter().enumerate();
         // SAFETY: only called after `has_buffers`, and the index is one of the plan's.
@@ -203,15 +204,26 @@ impl<'a> Call<'a> {
 
     /// The own dimensions of a buffer: without batch axes and packed dimensions.
     #[inline]
-    fn own_dims(&self, buffer: &'a sys::Buffer, packed: usize) -> &'a [i64] {
+    fn own_dims(&self, buffer: &'a sys::Buffer, param: &Param) -> &'a [i64] {
         let dims = buffer.dims();
-        if self.batch_rank == 0 && packed == 0 {
+        let (batch_rank, packed) = (self.batch_rank_of(param), param.ty.packed.len());
+        if batch_rank == 0 && packed == 0 {
             return dims;
         }
-        &dims[self.batch_rank..dims.len() - packed]
+        &dims[batch_rank..dims.len() - packed]
     }
 
-    /// Where this batch element's data begins.
+    /// The number of batch axes in front of a parameter's own dimensions: scratch has none.
+    #[inline]
+    pub(super) fn batch_rank_of(&self, param: &Param) -> usize {
+        if is_scratch(param) {
+            0
+        } else {
+            self.batch_rank
+        }
+    }
+
+    /// Where this batch element's data begins, for what is not scratch.
     #[inline]
     pub(super) fn data(&self, buffer: &'a sys::Buffer) -> *mut u8 {
         let data = buffer.data.cast::<u8>();
@@ -256,10 +268,11 @@ impl<'a> Call<'a> {
             if ty != sys::BUFFER || buffer.is_null() {
                 return false;
             }
-            let param = &self.callable.params[usize::from(index)].ty;
+            let param = &self.callable.params[usize::from(index)];
+            let (batch_rank, param) = (self.batch_rank_of(param), &param.ty);
             // SAFETY: an entry of this type points to an `XLA_FFI_Buffer`.
             let buffer = unsafe { &*buffer.cast::<sys::Buffer>() };
-            let Some(size) = buffer.size_as(&param.buffer, self.batch_rank) else {
+            let Some(size) = buffer.size_as(&param.buffer, batch_rank) else {
                 return false;
             };
             if param.buffer.packed > 0 && !buffer.has_packed(param.packed) {
@@ -282,7 +295,7 @@ impl<'a> Call<'a> {
                 param.name, self.sizes
             ))
         };
-        for (param, buffer) in self.result_params() {
+        for (param, buffer) in self.result_params().take(self.plan.num_results) {
             let leading = &buffer.dims()[..rank];
             if leading != self.sizes {
                 return Err(wrong(param, leading));
@@ -359,14 +372,19 @@ impl Shapes for Call<'_> {
     fn operand(&self, index: usize) -> &[i64] {
         let param = self.param(self.plan.operands.as_slice()[index]);
         // SAFETY: shapes are looked at after `has_buffers`; the plan has this operand.
-        self.own_dims(unsafe { self.operand_buffer(index) }, param.ty.packed.len())
+        self.own_dims(unsafe { self.operand_buffer(index) }, param)
     }
 
     #[inline]
     fn result(&self, index: usize) -> &[i64] {
         let param = self.param(self.plan.results.as_slice()[index]);
         // SAFETY: shapes are looked at after `has_buffers`; the plan has this result.
-        self.own_dims(unsafe { self.result_buffer(index) }, param.ty.packed.len())
+        self.own_dims(unsafe { self.result_buffer(index) }, param)
+    }
+
+    #[inline]
+    fn scratch(&self, index: usize) -> &[i64] {
+        self.result(self.plan.num_results + index)
     }
 
     fn number(&self, param: usize) -> Result<i64> {

@@ -149,9 +149,10 @@ fn staging(call: &Call<'_>) -> Result<Staging> {
                 (None, None) => continue,
             }
         };
-        let size = buffer
-            .size_as(&param.ty.buffer, call.batch_rank)
-            .unwrap_or(0);
+        // Scratch is one for the whole batch.
+        let is_scratch = result.is_some_and(|result| result >= plan.num_results);
+        let batch_rank = if is_scratch { 0 } else { call.batch_rank };
+        let size = buffer.size_as(&param.ty.buffer, batch_rank).unwrap_or(0);
         // An input has its own size: some are shared by the whole batch.
         arrays.push(Array {
             operand,

@@ -2,9 +2,9 @@
 //!
 //! `sys` is the C layout, `api` calls it, `attrs` and `frame` read what a call brings,
 //! `entry` holds the handlers, `state` the call sites that XLA keeps for us, `view`
-//! turns checked buffers into parameters, `pool` uses XLA's threads, and `cuda_call` and
-//! `cuda_view` are what differs on a GPU. `graph_call` brings calls to graphs of our own, for
-//! which `relocate` gives a frame's buffers other addresses.
+//! turns checked buffers into parameters, `pool` uses XLA's threads, and `cuda_call`,
+//! `cuda_view` and `device_state` are what differs on a GPU. `graph_call` brings calls to graphs of
+//! our own, for which `relocate` gives a frame's buffers other addresses.
 
 pub(crate) mod api;
 pub(crate) mod attrs;
@@ -13,6 +13,8 @@ pub(crate) mod buffer;
 pub(crate) mod cuda_call;
 #[cfg(feature = "_cuda")]
 pub(crate) mod cuda_view;
+#[cfg(feature = "_cuda")]
+pub(crate) mod device_state;
 pub(crate) mod entry;
 pub(crate) mod explain;
 pub(crate) mod export;

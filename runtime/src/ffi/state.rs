@@ -22,14 +22,17 @@ pub(crate) struct CallSite {
     pub(crate) batch: Batch,
     /// Whether the shapes of pure outputs were chosen for this call.
     pub(crate) outputs_given: bool,
+    /// The graphs of our own on each device. Before the states, for they may use those.
+    #[cfg(feature = "_cuda")]
+    pub(crate) graphs: crate::cuda::Slots,
     /// What `state = ...` has built.
     pub(crate) state: Option<Built>,
+    /// The same on each device.
+    #[cfg(feature = "_cuda")]
+    pub(crate) device_states: Option<super::device_state::DeviceStates>,
     /// The devices that INITIALIZE has made ready.
     #[cfg(feature = "_cuda")]
     pub(crate) ready: crate::cuda::Ready,
-    /// The graphs of our own for each of them.
-    #[cfg(feature = "_cuda")]
-    pub(crate) graphs: crate::cuda::Slots,
 }
 
 impl CallSite {
@@ -81,6 +84,8 @@ impl CallSite {
             batch,
             outputs_given,
             state: None,
+            #[cfg(feature = "_cuda")]
+            device_states: None,
             #[cfg(feature = "_cuda")]
             ready: crate::cuda::Ready::default(),
             #[cfg(feature = "_cuda")]

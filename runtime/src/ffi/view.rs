@@ -2,7 +2,7 @@
 
 use super::frame::Call;
 use super::sys;
-use crate::cpu::{Array, ArrayMut, Context};
+use crate::cpu::{Array, ArrayMut, Context, Scratch};
 use crate::element::Element;
 use crate::param::{FfiArg, StaticNumber};
 use crate::signature::{BufferType, Kind, Length, ParamType, Platform, StaticType};
@@ -60,16 +60,30 @@ const fn static_type(value: StaticType) -> ParamType {
 /// The shape of an array of `N` dimensions, and the number of its elements.
 ///
 /// # Safety
-/// The buffer was checked to have the call's batch axes and then at least `N` dimensions.
+/// The buffer was checked to have that many batch axes and then at least `N` dimensions.
 #[inline]
 pub(super) unsafe fn shape<const N: usize>(
-    call: &Call<'_>,
+    batch_rank: usize,
     buffer: &sys::Buffer,
 ) -> ([usize; N], usize) {
     // SAFETY: the caller's promise.
-    let shape =
-        std::array::from_fn(|axis| unsafe { *buffer.dims.add(call.batch_rank + axis) as usize });
+    let shape = std::array::from_fn(|axis| unsafe { *buffer.dims.add(batch_rank + axis) as usize });
     (shape, shape.iter().product())
+}
+
+/// The elements that begin at an address, to be written.
+///
+/// # Safety
+/// There are `len` of them, aligned, in memory that nothing else uses during `'a`; without
+/// any, the address may be anything.
+#[inline]
+unsafe fn elements_mut<'a, T: Element>(data: *mut u8, len: usize) -> &'a mut [T] {
+    if len == 0 {
+        return &mut [];
+    }
+    // SAFETY: the caller's promise. XLA's memory is not uninitialised in Rust's sense: it
+    // comes from outside; and every bit pattern is a value of an `Element`.
+    unsafe { slice::from_raw_parts_mut(data.cast::<T>(), len) }
 }
 
 impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
@@ -81,7 +95,7 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
         // SAFETY: the call was checked, and the slot is that of an operand of this type.
         let (buffer, (shape, len)) = unsafe {
             let buffer = call.operand_buffer(slot);
-            (buffer, shape(call, buffer))
+            (buffer, shape(call.batch_rank, buffer))
         };
         let data = if len == 0 {
             &[]
@@ -104,17 +118,28 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
         // SAFETY: the call was checked, and the slot is that of a result of this type.
         let (buffer, (shape, len)) = unsafe {
             let buffer = call.result_buffer(slot);
-            (buffer, shape(call, buffer))
+            (buffer, shape(call.batch_rank, buffer))
         };
-        let data = if len == 0 {
-            &mut []
-        } else {
-            // SAFETY: as for `Array`, and the caller takes each result once, so that this
-            // is the only view of memory that nothing else of the call overlaps. XLA's
-            // memory is not uninitialised in Rust's sense: it comes from outside.
-            unsafe { slice::from_raw_parts_mut(call.data(buffer).cast::<T>(), len) }
+        // SAFETY: as for `Array`, and the caller takes each result once, so that this is the
+        // only view of memory that nothing else of the call overlaps.
+        ArrayMut::new(unsafe { elements_mut(call.data(buffer), len) }, shape)
+    }
+}
+
+impl<'a, T: Element, const N: usize> FfiArg<'a> for Scratch<'a, T, N> {
+    const TYPE: ParamType = array_type::<T>(Platform::Cpu, Kind::Scratch, N);
+    type StateOr<Other: Holder> = Other;
+
+    #[inline]
+    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
+        // SAFETY: the call was checked, and the slot is that of scratch of this type, which
+        // has no batch axes.
+        let (buffer, (shape, len)) = unsafe {
+            let buffer = call.result_buffer(slot);
+            (buffer, shape(0, buffer))
         };
-        ArrayMut::new(data, shape)
+        // SAFETY: as for `ArrayMut`; in a batch the view of the element before is gone.
+        Scratch::new(unsafe { elements_mut(buffer.data.cast(), len) }, shape)
     }
 }
 

@@ -166,6 +166,17 @@ impl Call {
                 },
             )
             .collect();
+        let known = Known {
+            call: &self,
+            inputs: &inputs,
+        };
+        let scratch = callable
+            .scratch()
+            .zip(dims::infer_scratch(callable, &known)?)
+            .map(|((_, param), dims)| {
+                HostResult::Own(buffer(param, full_dims(param, &dims, None, None), None))
+            });
+        results.extend(scratch);
         let mut context = Context::new();
         context.num_threads = self.num_threads as i64;
         host_frame::run(
@@ -337,6 +348,10 @@ impl Shapes for Known<'_> {
 
     fn result(&self, _: usize) -> &[i64] {
         unreachable!("results are what is inferred")
+    }
+
+    fn scratch(&self, _: usize) -> &[i64] {
+        unreachable!("scratch is what is inferred")
     }
 
     fn number(&self, param: usize) -> Result<i64> {

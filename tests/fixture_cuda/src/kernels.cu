@@ -12,6 +12,11 @@ extern "C" __global__ void double_each(unsigned n, const float* x, float* y) {
     if (i < n) y[i] = 2 * x[i];
 }
 
+extern "C" __global__ void add_constant(unsigned n, float a, float* y) {
+    unsigned i = INDEX;
+    if (i < n) y[i] += a;
+}
+
 // One thread: the fixture is for right numbers, not for speed.
 extern "C" __global__ void sum(unsigned n, const float* x, float* result) {
     float total = 0;

@@ -12,6 +12,7 @@ mod modes;
 mod overrun;
 mod preload;
 mod shapes;
+mod state;
 
 use jax_callable::cuda::{KernelValue, LaunchConfig};
 use jax_callable::f8::F8E4M3FN;
@@ -34,6 +35,7 @@ cuda::module! {
     mod kernels = source(include_str!("kernels.cu"));
     fn saxpy(n: u32, a: f32, x: *const f32, y: *mut f32);
     fn double_each(n: u32, x: *const f32, y: *mut f32);
+    fn add_constant(n: u32, a: f32, y: *mut f32);
     fn sum(n: u32, x: *const f32, result: *mut f32);
     fn matmul(n: u32, k: u32, m: u32, a: *const f32, b: *const f32, c: *mut f32);
     fn scalars(

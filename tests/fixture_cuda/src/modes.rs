@@ -14,6 +14,12 @@ fn body_runs(mut runs: cpu::ArrayMut<u32, 1>) {
     runs[1] = NONE.load(Ordering::SeqCst);
 }
 
+/// y <- x, on the CPU only. Without a side effect: where that fails, JAX remembers it for good.
+#[jax_callable]
+fn on_the_cpu(x: cpu::Array<f32, 1>, mut y: cpu::ArrayMut<f32, 1>) {
+    y.copy_from_slice(&x);
+}
+
 /// y <- a x + y, in place, on a GPU and on the CPU.
 #[jax_callable(name = "saxpy", in_out = y)]
 fn saxpy_cpu(a: f32, #[dims(n)] x: cpu::Array<f32, 1>, #[dims(n)] mut y: cpu::ArrayMut<f32, 1>) {

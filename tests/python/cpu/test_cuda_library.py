@@ -142,3 +142,29 @@ def test_what_cannot_be_preloaded_is_told(cuda_ops):
 def test_a_library_without_cuda_preloads_nothing(ops):
     assert ops.cumsum._preload is None
     assert "is no callable for CUDA" in ops._opened.preload(0, 0)
+
+
+def test_scratch_is_that_of_the_platform(cuda_ops):
+    traced = jax.jit(cuda_ops.quadruple).trace(x)
+    results = {"cpu": "tensor<3xf32>, tensor<6x3xf64>", "cuda": "tensor<3xf32>, tensor<3xf32>"}
+    for platform, types in results.items():
+        assert f"({types})" in traced.lower(lowering_platforms=(platform,)).as_text()
+    assert (np.asarray(cuda_ops.quadruple(x)) == 4 * x).all()
+
+
+def test_one_program_for_platforms_with_other_scratch(cuda_ops):
+    checks = jax_callable.disabled_checks(cuda_ops)
+    program = jax.jit(lambda x: jax.vmap(cuda_ops.quadruple)(x) + 1)
+    export = jax.export.export(program, disabled_checks=checks, platforms=("cpu", "cuda"))
+    exported = export(x[None])
+    text = exported.mlir_module()
+    assert "tensor<6x3xf64>" in text
+    np.testing.assert_array_equal(exported.call(x[None]), 4 * x[None] + 1)
+
+
+def test_state_on_a_device_needs_one(cuda_ops):
+    (handler,) = cuda_ops.add_weights.target.handlers
+    assert handler.options["state"] == "Weights::new(cx, count)"
+    assert [param.name for param in cuda_ops.add_weights.target.inputs] == ["count", "scale", "y"]
+    traced = jax.jit(cuda_ops.add_weights, static_argnums=(0, 1)).trace(3, 2.0, x)
+    assert "@fixture_cuda.add_weights." in traced.lower(lowering_platforms=("cuda",)).as_text()

@@ -24,6 +24,12 @@ def counts(ops):
         return np.asarray(ops.state_counts())
 
     def start():
+        # Programs of earlier tests must not go meanwhile.
+        jax.clear_caches()
+        gc.collect()
+        live = None
+        while live != (live := jax_callable.live_call_sites(ops)):
+            time.sleep(0.05)
         before = read()
         return lambda: (read() - before).tolist()
 
@@ -71,9 +77,8 @@ def test_eager_calls_share_one(ops, counts):
 
 
 def test_dropped_with_the_program(ops, counts):
-    forget()
-    before = jax_callable.live_call_sites(ops)
     added = counts()
+    before = jax_callable.live_call_sites(ops)
     function = program(ops, 2.0, 5.0, 6.0)
     function(INDEX)
     assert jax_callable.live_call_sites(ops) >= before + 3

@@ -90,7 +90,7 @@ def cpu_only(ops, plain_ops):
     x = np.arange(3, dtype=np.float32)
     none = "it has no function for CUDA"
     return [
-        (ops.body_runs, (), f"fixture_cuda.body_runs: {none}, only one for the CPU"),
+        (ops.on_the_cpu, (x,), f"fixture_cuda.on_the_cpu: {none}, only one for the CPU"),
         (plain_ops.cumsum, (x,), f"fixture.cumsum: {none}, {WITHOUT_A_FEATURE}"),
     ]
 

@@ -1,11 +1,12 @@
 #![allow(unused_variables)]
 use jax_callable::prelude::*;
 
-// Stands in for the real type: the attribute goes by its name.
-#[allow(dead_code)]
-struct Scratch<T, const N: usize>(T);
+type Workspace<'a> = cpu::Scratch<'a, f32, 1>;
 
 #[jax_callable]
-fn f(x: cpu::Array<f32, 1>, w: Scratch<f32, 1>, y: cpu::ArrayMut<f32, 1>) {}
+fn f(x: cpu::Array<f32, 1>, w: cpu::Scratch<f32, 1>, y: cpu::ArrayMut<f32, 1>) {}
+
+#[jax_callable]
+fn alias(x: cpu::Array<f32, 1>, w: Workspace, y: cpu::ArrayMut<f32, 1>) {}
 
 fn main() {}

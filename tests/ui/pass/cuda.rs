@@ -36,4 +36,37 @@ fn untyped(cx: &cuda::Context, x: Vector, a: f32, mut y: cuda::ArrayMut<f32, 1>)
     Ok(())
 }
 
+struct Plan(usize);
+
+impl Plan {
+    fn new(cx: &cuda::Context, k: usize) -> std::result::Result<Plan, std::num::ParseIntError> {
+        Ok(Plan(cx.device_ordinal() + k))
+    }
+}
+
+type Output<'a> = cuda::ArrayMut<'a, f32, 1>;
+type Shared<'a> = &'a cuda::PerDevice<Plan>;
+type Cx = cuda::Context;
+
+#[jax_callable(state = Plan::new(cx, usize::from(k)), output_dims = 3)]
+fn per_device(cx: &cuda::Context, k: u8, plan: &cuda::PerDevice<Plan>, y: cuda::ArrayMut<f32, 1>) {
+    let _ = (cx, k, plan.0, y);
+}
+
+#[jax_callable(state = Plan::new(cx, 3), output_dims = 3)]
+fn per_device_by_alias(cx: &Cx, plan: Shared, y: Output) {
+    let _ = (cx, plan.0, y);
+}
+
+// The context is there for those that use it.
+#[jax_callable(state = Vec::from([k]), output_dims = 3)]
+fn without_context(k: u8, y: cuda::ArrayMut<f32, 1>, list: &cuda::PerDevice<Vec<u8>>) {
+    let _ = (k, list.len(), y);
+}
+
+#[jax_callable(state = Vec::from([k]), output_dims = 3)]
+fn for_all_devices(cx: &Cx, k: u8, list: &State<Vec<u8>>, y: cuda::ArrayMut<f32, 1>) {
+    let _ = (cx, k, list.len(), y);
+}
+
 fn main() {}

@@ -78,6 +78,18 @@ fn count_in(frame: &mut FrameSpec, handler: sys::Handler, minor: i32, context: &
 }
 
 #[test]
+fn scratch_allocates_nothing() {
+    for minor in host::MINOR_VERSIONS {
+        let context = Context::new();
+        let mut case = super::scratch::SumsCase::new();
+        case.instantiate(minor, &context);
+        let handler = entry::execute::<super::scratch::sums::Def>;
+        count_in(&mut case.frame, handler, minor, &context);
+        assert_eq!(case.y[..3], [1.0, 3.0, 6.0]);
+    }
+}
+
+#[test]
 fn state_is_found_without_allocating() {
     for minor in host::MINOR_VERSIONS {
         let context = Context::new();

@@ -23,6 +23,18 @@ fn own_graph(x: cuda::Array<f32, 1>, y: cuda::ArrayMut<f32, 1>) {
     let _ = (x, y);
 }
 
+#[jax_callable(state = cuda::Context::device_ordinal(cx))]
+fn with_device_state(
+    cx: &cuda::Context,
+    ordinal: &cuda::PerDevice<usize>,
+    #[dims(n)] x: cuda::Array<f32, 1>,
+    #[dims(n)] w: cuda::Scratch<f32, 1>,
+    #[dims(n)] y: cuda::ArrayMut<f32, 1>,
+) {
+    assert_eq!(**ordinal, cx.device_ordinal());
+    let _ = (x, w, y);
+}
+
 #[jax_callable]
 fn on_host(_x: cpu::Array<f32, 1>, y: cpu::ArrayMut<f32, 1>) {
     let _ = y;
@@ -89,20 +101,25 @@ fn without_a_driver_calls_fail_and_say_what_to_install() {
         eprintln!("skipped: this machine has a driver");
         return;
     }
-    type Def = on_gpu::Def;
+    fails_without_a_driver::<on_gpu::Def>();
+    fails_without_a_driver::<with_device_state::Def>();
+}
+
+fn fails_without_a_driver<D: Definition>() {
     let mut context = Context::new();
     context.stream = ptr::without_provenance_mut(0x10);
-    run(sys::stage::INSTANTIATE, entry::instantiate::<Def>, &context).expect("needs no driver");
+    run(sys::stage::INSTANTIATE, entry::instantiate::<D>, &context).expect("needs no driver");
     for (stage, handler) in [
         (
             sys::stage::INITIALIZE,
-            entry::initialize::<Def> as sys::Handler,
+            entry::initialize::<D> as sys::Handler,
         ),
-        (sys::stage::EXECUTE, entry::execute::<Def>),
+        (sys::stage::EXECUTE, entry::execute::<D>),
     ] {
         let failure = run(stage, handler, &context).unwrap_err();
         assert_eq!(failure.code, Code::FailedPrecondition as i32);
-        let name = format!("{}.on_gpu: ", Def::CALLABLE.crate_name());
+        let callable = D::CALLABLE;
+        let name = format!("{}.{}: ", callable.crate_name(), callable.name);
         for part in [&name, "libcuda.so.1", "install the NVIDIA driver"] {
             assert!(failure.message.contains(part), "{failure:?}");
         }

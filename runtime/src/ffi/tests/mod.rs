@@ -8,6 +8,7 @@ mod hostile;
 mod panics;
 mod pool;
 mod random;
+mod scratch;
 mod state;
 mod versions;
 

@@ -5,7 +5,7 @@ use super::super::place::Place;
 use super::super::plain::is_plain;
 use super::*;
 use crate::plan::Plan;
-use crate::signature::{Callable, Param};
+use crate::signature::{Callable, Kind, Param};
 use std::ptr;
 
 #[jax_callable]
@@ -51,6 +51,19 @@ fn another_rank(x: cpu::Array<f32, 1>, mut y: cpu::ArrayMut<f32, 2>) {
     y.fill(0.0);
 }
 
+#[jax_callable(in_out = "y")]
+fn with_scratch(
+    #[dims(n)] x: cpu::Array<f32, 1>,
+    #[dims(n)] mut w: cpu::Scratch<[f32; 2], 1>,
+    mut y: cpu::ArrayMut<f64, 1>,
+    #[dims(n)] mut v: cpu::Scratch<i16, 1>,
+) {
+    let _ = x;
+    w.fill([0.0; 2]);
+    y.fill(0.0);
+    v.fill(0);
+}
+
 /// Numbers that look random and are the same in every run (xorshift).
 struct Random(u64);
 
@@ -84,6 +97,9 @@ fn the_short_cut_accepts_only_what_the_full_check_accepts() {
     assert!(in_full > 0 && at_once > 0, "{in_full} {at_once}");
     let [_, in_full, at_once] = compare::<scalars::Def>();
     assert!(in_full > 0 && at_once > 0, "{in_full} {at_once}");
+    // Its sizes are for the full check.
+    let [_, in_full, at_once] = compare::<with_scratch::Def>();
+    assert!(in_full > 0 && at_once == 0, "{in_full} {at_once}");
     // Only right where its shape is chosen for the call.
     let [_, in_full, at_once] = compare::<another_rank::Def>();
     assert!(in_full > 0 && at_once == 0, "{in_full} {at_once}");
@@ -191,7 +207,7 @@ fn frame(callable: &Callable, random: &mut Random, arena: &mut Arena) -> FrameSp
         .operands()
         .map(|(_, p)| buffer(p, random))
         .collect();
-    for (index, param) in callable.results() {
+    for (index, param) in callable.results().chain(callable.scratch()) {
         let mut result = buffer(param, random);
         let source = callable.operands().position(|(i, _)| i == index);
         if let Some(source) = source.filter(|_| !random.one_in(5)) {
@@ -233,7 +249,7 @@ fn damage(frame: &mut sys::CallFrame, random: &mut Random) -> bool {
 /// The rules once more, with nothing in mind but to be right.
 fn is_sound(callable: &Callable, frame: &FrameSpec, outputs_given: bool) -> bool {
     let operands: Vec<_> = callable.operands().collect();
-    let results: Vec<_> = callable.results().collect();
+    let results: Vec<_> = callable.results().chain(callable.scratch()).collect();
     if frame.args.len() != operands.len() || frame.rets.len() != results.len() {
         return false;
     }
@@ -262,7 +278,8 @@ fn is_sound(callable: &Callable, frame: &FrameSpec, outputs_given: bool) -> bool
         let rank = param.ty.rank;
         let model = &frame.args[source.unwrap_or(0)].dims;
         let model = &model[..operands[source.unwrap_or(0)].1.ty.rank];
-        if model != &frame.rets[r].dims[..rank] && (source.is_some() || !outputs_given) {
+        let is_given = outputs_given && source.is_none() && param.ty.kind == Kind::ArrayMut;
+        if model != &frame.rets[r].dims[..rank] && !is_given {
             return false;
         }
         let mine = bytes(&frame.rets[r], size(param)).unwrap();

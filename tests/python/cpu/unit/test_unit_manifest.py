@@ -70,6 +70,18 @@ def test_the_platform_without_a_function():
     assert read(manifest(raw_target("f", array("x")))).targets[0].absent is None
 
 
+def test_scratch_is_of_one_handler():
+    scratch = array("w", "scratch", "int16", dims=[op("+", dim("n"), 1)], packed=[2])
+    handlers = [handler(), {**handler("CUDA", 1), "scratch": [scratch]}]
+    target = read(manifest(raw_target("f", array("x"), handlers=handlers))).targets[0]
+    cpu, cuda = target.handlers
+    rule = Op("+", Dim("n"), 1)
+    assert cpu.scratch == ()
+    assert cuda.scratch == (Param("w", "scratch", "int16", rank=1, packed=(2,), dims=(rule,)),)
+    assert "scratch" not in cuda.options
+    assert [param.name for param in target.params] == ["x"]
+
+
 def test_targets_are_equal_and_hashable_by_value():
     raw = manifest(raw_target("f", array("x")))
     assert read(raw).targets == read(raw).targets
@@ -106,6 +118,9 @@ def test_no_targets():
         ({"params": [array("x", dims=[True])]}, "expected an integer"),
         ({"params": [array("x", "sideways")]}, "sideways"),
         ({"handlers": [{**handler(), "platform": "cuda"}]}, "cuda"),
+        ({"params": [array("x", "scratch")]}, "scratch"),
+        ({"handlers": [{**handler(), "scratch": [array("w")]}]}, "input"),
+        ({"handlers": [{**handler(), "scratch": [array("w", "scratch")]}]}, "without dims"),
     ],
 )
 def test_damaged_manifest(change, detail):
