@@ -149,9 +149,7 @@ fn staging(call: &Call<'_>) -> Result<Staging> {
                 (None, None) => continue,
             }
         };
-        // Scratch is one for the whole batch.
-        let is_scratch = result.is_some_and(|result| result >= plan.num_results);
-        let batch_rank = if is_scratch { 0 } else { call.batch_rank };
+        let batch_rank = call.batch_rank_of(param);
         let size = buffer.size_as(&param.ty.buffer, batch_rank).unwrap_or(0);
         // An input has its own size: some are shared by the whole batch.
         arrays.push(Array {
