@@ -204,7 +204,8 @@ mlir.register_lowering(callable_p, _lowering)
 def _scratch(target: Target, platform: str) -> tuple[Param, ...]:
     """The workspaces of the handler for one of JAX's lowering platforms."""
     name = _XLA_PLATFORMS.get(platform, platform)
-    return next(handler.scratch for handler in target.handlers if handler.platform == name)
+    scratch = (handler.scratch for handler in target.handlers if handler.platform == name)
+    return next(scratch, ())  # Where there is no function, it fails without.
 
 
 def _scratch_types(

@@ -114,3 +114,23 @@ fn panics(x: cuda::Array<f32, 1>, y: cuda::ArrayMut<f32, 1>) {
     let _ = y;
     panic!("with {} elements", x.len());
 }
+
+/// Keeps two graphs at most.
+#[jax_callable(graph_mode = Warp, graph_cache_max = 2)]
+fn keeps_two(
+    cx: &cuda::Context,
+    x: cuda::Array<f32, 1>,
+    mut y: cuda::ArrayMut<f32, 1>,
+) -> Result<()> {
+    Ok(cx.stream().memcpy_dtod(&x, &mut y)?)
+}
+
+/// Keeps all of its graphs.
+#[jax_callable(graph_mode = Warp, graph_cache_max = unlimited)]
+fn keeps_all(
+    cx: &cuda::Context,
+    x: cuda::Array<f32, 1>,
+    mut y: cuda::ArrayMut<f32, 1>,
+) -> Result<()> {
+    Ok(cx.stream().memcpy_dtod(&x, &mut y)?)
+}

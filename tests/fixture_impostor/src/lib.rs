@@ -33,6 +33,24 @@ extern "C" fn jax_callable_preload(_: u32, _: i32, _: *mut u8, _: usize) -> usiz
     0
 }
 
+/// No graphs.
+#[unsafe(no_mangle)]
+extern "C" fn jax_callable_graphs(_: u32, _: *mut u8, _: usize) -> usize {
+    0
+}
+
+/// None to be limited.
+#[unsafe(no_mangle)]
+extern "C" fn jax_callable_set_graph_cache_max(_: u32, _: i64) -> u32 {
+    0
+}
+
+/// None to be given up.
+#[unsafe(no_mangle)]
+extern "C" fn jax_callable_clear_graphs(_: u32) -> u32 {
+    0
+}
+
 /// None.
 #[unsafe(no_mangle)]
 extern "C" fn jax_callable_live_call_sites() -> u64 {

@@ -122,3 +122,9 @@ def python():
         return process if not check else process.stdout
 
     return run
+
+
+@pytest.fixture(scope="session")
+def cuda_ops(sibling):
+    """The fixture for GPUs, loaded where there is none."""
+    return jax_callable.load(sibling("fixture_cuda"))

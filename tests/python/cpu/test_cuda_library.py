@@ -10,11 +10,6 @@ import jax_callable
 x = np.arange(3, dtype=np.float32)
 
 
-@pytest.fixture(scope="session")
-def cuda_ops(sibling):
-    return jax_callable.load(sibling("fixture_cuda"))
-
-
 def test_it_is_listed(cuda_ops):
     targets = {target.name: target for target in jax_callable.targets(cuda_ops)}
     assert targets["saxpy"].platforms == ("cpu", "CUDA")
