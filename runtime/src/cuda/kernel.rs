@@ -6,8 +6,9 @@ use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, SyncOnDrop};
 /// A value that a kernel takes by value.
 ///
 /// # Safety
-/// The type has the same size and layout in CUDA C++, and any value of it may be copied
-/// to a device.
+/// The type has the same size and layout in CUDA C++, any value of it may be copied to a device,
+/// and a struct has no padding, which would hold other bytes in every launch: a graph of our own
+/// is compared byte by byte with what its body launches.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a kernel",
     label = "not a number, and not marked as a kernel's",

@@ -18,8 +18,8 @@ extern "C" __global__ void add_at(unsigned n, const float* x, long long distance
 }
 
 struct Arrays {
-    unsigned n;
     const float* x;
+    unsigned n;
     float scale;
     float* y;
 };

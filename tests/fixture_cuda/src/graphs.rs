@@ -6,12 +6,12 @@ use jax_callable::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// What the kernel `scale_struct` takes by value.
+/// What the kernel `scale_struct` takes by value: without padding.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Arrays {
-    n: u32,
     x: u64,
+    n: u32,
     scale: f32,
     y: u64,
 }
@@ -84,8 +84,8 @@ fn halves(cx: &cuda::Context, scale: f32, x: Input<'_>, y: Output<'_>) -> Result
         };
         let skipped = (start * size_of::<f32>()) as u64;
         let arrays = Arrays {
-            n,
             x: x.device_ptr() + skipped,
+            n,
             scale,
             y: y.device_ptr() + skipped,
         };
