@@ -180,6 +180,25 @@ def launches(ops: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
+def graph_launches(ops: Any) -> str:
+    """The table of bare graph launches: what a call by a graph cannot be below."""
+    x = jnp.arange(10_000, dtype=jnp.float32)
+    lines = [
+        "## One graph launch\n",
+        "`cuGraphLaunch` by itself, on an idle stream, 400 times each.\n",
+        "| kernels in the graph | us |",
+        "|---|---|",
+    ]
+    for count in (4, 64):
+        # The first run warms up.
+        for _ in range(2):
+            ops.time_graph_launches(count, 2.0, x).block_until_ready()
+        with jax.default_device(jax.devices("cpu")[0]):
+            times = np.asarray(ops.graph_launch_times())
+        lines.append(f"| {count} | {spread(times / 1000, 2)} |")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", nargs="?", type=Path, help="a file for the tables")
@@ -201,6 +220,7 @@ def main() -> None:
             f"same for all. Of each round's {CALLS} calls the mean of the middle half; of {ROUNDS} "
             "rounds, in which all take turns, the median and the quartiles.\n",
             launches(sides.ops),
+            graph_launches(sides.ops),
             graph_modes(sides, times),
         ]
     text = "\n".join(parts)

@@ -1,5 +1,6 @@
 //! The Rust side of the benchmarks on a GPU.
 
+mod graph_launches;
 mod launches;
 mod scaling;
 
