@@ -42,6 +42,11 @@ pub(crate) fn steps<'a>(repo: &'a Repo, python: &'a Interpreter, quick: bool) ->
         ),
     ];
     if !quick {
+        steps.push(cargo(
+            "lint/cuda-13000",
+            "Rust lints of the runtime with CUDA 13, which excludes CUDA 12",
+            "clippy -p jax-callable --features cuda-13000,cublas -- -D warnings",
+        ));
         steps.push(Step::new("lint/doc", "rustdoc without warnings", || {
             let mut doc = repo.cargo("doc --workspace --no-deps");
             cmd::run(doc.env("RUSTDOCFLAGS", "-Dwarnings"))?;

@@ -4,7 +4,8 @@
 //! captured: by then a `Vec` of the body is gone. So the copies that a body adds are looked at,
 //! and only those from memory that the graph owns are let through.
 
-use super::driver::{self, failed};
+use super::driver::failed;
+use super::symbols::{capture_info, present};
 use crate::error::{Code, Error, Result};
 use cudarc::driver::CudaStream;
 use cudarc::driver::sys::{
@@ -29,7 +30,7 @@ pub(super) fn graph_of(stream: &CudaStream) -> Result<Option<CUgraph>> {
     let mut graph = ptr::null_mut();
     // SAFETY: the stream is alive, and of the outputs only the status is not optional.
     let result = unsafe {
-        driver::capture_info()?(
+        present(capture_info())?(
             stream.cu_stream(),
             &mut status,
             ptr::null_mut(),
@@ -57,7 +58,7 @@ pub(super) fn last_node(stream: sys::CUstream) -> Result<CUgraphNode> {
     let (mut nodes, mut count) = (ptr::null(), 0);
     // SAFETY: the stream is alive, and all but the status is optional.
     let result = unsafe {
-        driver::capture_info()?(
+        present(capture_info())?(
             stream,
             &mut status,
             ptr::null_mut(),

@@ -98,30 +98,6 @@ pub(super) fn open_library(
     Err(reasons.join("; "))
 }
 
-/// `cuStreamGetCaptureInfo_v2`.
-pub(super) type CaptureInfo = unsafe extern "C" fn(
-    sys::CUstream,
-    *mut sys::CUstreamCaptureStatus,
-    *mut u64,
-    *mut sys::CUgraph,
-    *mut *const sys::CUgraphNode,
-    *mut usize,
-) -> CUresult;
-
-/// Asks for a stream's capture. Bindings for CUDA 13 lack the function, drivers have it.
-pub(super) fn capture_info() -> Result<CaptureInfo> {
-    static FUNCTION: OnceLock<Option<CaptureInfo>> = OnceLock::new();
-    // SAFETY: only called where the library is present; the function has this type in every
-    // driver since CUDA 11.3.
-    let find = || unsafe {
-        let symbol = sys::culib().get::<CaptureInfo>(b"cuStreamGetCaptureInfo_v2\0");
-        symbol.ok().map(|function| *function)
-    };
-    FUNCTION.get_or_init(find).ok_or_else(|| {
-        Error::failed_precondition("the CUDA driver has no `cuStreamGetCaptureInfo_v2`: update it")
-    })
-}
-
 /// An error of the driver, with what was done.
 #[cold]
 pub(crate) fn failed(what: impl std::fmt::Display, error: DriverError) -> Error {

@@ -74,6 +74,7 @@ mod module;
 mod nvrtc;
 mod per_device;
 mod ready;
+mod symbols;
 mod upload;
 
 pub use array::{Array, ArrayMut, Scratch};

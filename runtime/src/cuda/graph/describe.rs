@@ -4,6 +4,7 @@ use super::raw::{Executable, Graph};
 use crate::cuda::capture;
 use crate::cuda::driver::failed;
 use crate::cuda::module::param_sizes;
+use crate::cuda::symbols::{graph_edges, present};
 use crate::error::{Error, Result};
 use crate::graph::description::{Description, Kernel, Memset, Node};
 use cudarc::driver::sys::{
@@ -135,16 +136,17 @@ fn memset(node: CUgraphNode) -> Result<Memset> {
 fn edges(graph: &Graph, nodes: &[CUgraphNode]) -> Result<Vec<(u32, u32)>> {
     let mut count = 0;
     let what = "cannot look at the edges of a captured graph";
+    let graph_edges = present(graph_edges())?;
     // SAFETY: the graph is alive; the second call has room for what the first has counted.
     // Edges with data of their own are an error.
     let (from, to) = unsafe {
-        sys::cuGraphGetEdges(graph.raw(), ptr::null_mut(), ptr::null_mut(), &mut count)
+        graph_edges(graph.raw(), ptr::null_mut(), ptr::null_mut(), &mut count)
             .result()
             .map_err(|error| failed(what, error))?;
         let mut from = vec![ptr::null_mut(); count];
         let mut to = from.clone();
         if count > 0 {
-            sys::cuGraphGetEdges(graph.raw(), from.as_mut_ptr(), to.as_mut_ptr(), &mut count)
+            graph_edges(graph.raw(), from.as_mut_ptr(), to.as_mut_ptr(), &mut count)
                 .result()
                 .map_err(|error| failed(what, error))?;
         }

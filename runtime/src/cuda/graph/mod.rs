@@ -1,6 +1,7 @@
 //! CUDA graphs of our own: what the driver does for `crate::graph`, which decides.
 
 mod captured;
+mod copies;
 mod describe;
 mod patch;
 mod raw;

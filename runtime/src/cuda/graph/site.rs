@@ -1,12 +1,12 @@
 //! The graphs of one call site on one device: capture, update, launch.
 
 use super::captured::{Captured, OneCall};
+use super::copies::{copy, copy_all};
 use super::raw::{CaptureStream, Graph};
 use super::staged::{CopyNode, Memory};
 use crate::cuda::capture::last_node;
 use crate::cuda::context::Context;
 use crate::cuda::device::Device;
-use crate::cuda::driver::failed;
 use crate::error::{Error, Result};
 use crate::graph::cache::{Cache, Miss};
 use crate::graph::patches::Patches;
@@ -15,7 +15,7 @@ use crate::graph::staging::{SlotCopy, Staging};
 use crate::graph::stats::Counters;
 use crate::graph::target::{Counted, Target};
 use crate::signature::GraphMode;
-use cudarc::driver::{result, sys};
+use cudarc::driver::sys;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ impl SiteGraphs {
         for &(from, to, bytes) in &staging.moves {
             if addresses[from] != addresses[to] {
                 // SAFETY: the buffers have this size.
-                unsafe { copy(addresses[from], addresses[to], bytes, stream)? };
+                unsafe { copy((addresses[from], addresses[to], bytes), stream)? };
             }
         }
         let mut key = [0; MAX_KEY];
@@ -120,15 +120,10 @@ impl SiteGraphs {
             // SAFETY: the stream is alive; its work on staging memory comes after this.
             unsafe { self.used()?.wait(stream)? };
             if self.mode == GraphMode::WarpStagedEx {
-                for SlotCopy {
-                    buffer,
-                    offset,
-                    bytes,
-                } in &staging.before
-                {
-                    // SAFETY: the slot has the size of the buffer.
-                    unsafe { copy(addresses[*buffer], memory + offset, *bytes, stream)? };
-                }
+                let copies = staging.before.iter();
+                let copies = copies.map(|c| (addresses[c.buffer], memory + c.offset, c.bytes));
+                // SAFETY: the slots have the sizes of the buffers, and do not overlap.
+                unsafe { copy_all(copies, stream)? };
             }
         }
 
@@ -152,15 +147,10 @@ impl SiteGraphs {
 
         if let Some(memory) = memory {
             if self.mode == GraphMode::WarpStagedEx {
-                for SlotCopy {
-                    buffer,
-                    offset,
-                    bytes,
-                } in &staging.after
-                {
-                    // SAFETY: as before the launch.
-                    unsafe { copy(memory + offset, addresses[*buffer], *bytes, stream)? };
-                }
+                let copies = staging.after.iter();
+                let copies = copies.map(|c| (memory + c.offset, addresses[c.buffer], c.bytes));
+                // SAFETY: as before the launch; no two results of a call overlap.
+                unsafe { copy_all(copies, stream)? };
             }
             // SAFETY: the stream is alive.
             unsafe { self.used()?.record(stream)? };
@@ -282,7 +272,7 @@ impl SiteGraphs {
             let mut copy_node = |from, to, bytes, buffer, is_source| {
                 // SAFETY: the slot has the size of the buffer; the node is this copy.
                 unsafe {
-                    copy(from, to, bytes, stream)?;
+                    copy((from, to, bytes), stream)?;
                     copies.push(CopyNode::new(last_node(stream)?, bytes, buffer, is_source)?);
                 }
                 Ok::<_, Error>(())
@@ -326,14 +316,6 @@ impl SiteGraphs {
         })?;
         Ok((num_nodes <= MAX_NODES).then_some((graph, copies)))
     }
-}
-
-/// # Safety
-/// Both are addresses of device memory of this size, valid for the stream's work.
-unsafe fn copy(from: u64, to: u64, bytes: u64, stream: sys::CUstream) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe { result::memcpy_dtod_async(to, from, bytes as usize, stream) }
-        .map_err(|error| failed("cannot copy an array", error))
 }
 
 impl Graphs for SiteGraphs {
