@@ -94,8 +94,13 @@ impl Capture {
     /// Refuses what the body has added and must not: copies between the device and host
     /// memory that is not `owned` by the graph.
     pub(super) fn check(&self, stream: &CudaStream, owned: &[Range<usize>]) -> Result<()> {
-        // A broken capture has no graph to look at.
-        graph_of(stream)?;
+        // A broken capture has no graph to look at, and one that the body has ended may have
+        // taken it along.
+        if graph_of(stream)? != Some(self.graph) {
+            return Err(Error::failed_precondition(
+                "the body has ended the capture into a CUDA graph that it ran in",
+            ));
+        }
         let added = nodes(self.graph)?;
         let added = added.into_iter().filter(|node| !self.before.contains(node));
         check_nodes(added, owned)

@@ -3,7 +3,8 @@
 use super::Context;
 use super::driver::{self, failed};
 use crate::error::{Error, Result};
-use cudarc::driver::{CudaContext, result, sys};
+use cudarc::driver::sys::{self, CUresult, CUstreamCaptureMode};
+use cudarc::driver::{CudaContext, result};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -63,14 +64,21 @@ impl Device {
     }
 
     /// Does something with this device current, and gives the thread back the context that it
-    /// had: XLA remembers which one it has made current. This is for what is dropped; nobody is
-    /// told of errors.
+    /// had: XLA remembers which one it has made current. A capture on this thread, of a body that
+    /// clears graphs, is left alone too. This is for what is dropped; nobody is told of errors.
     pub(super) fn with_context(&self, work: impl FnOnce()) {
         let before = result::ctx::get_current().ok();
         // When a driver that ends the process refuses, it has freed everything itself.
         let _ = self.context.check_err();
         let _ = self.context.bind_to_thread();
+        let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: it changes this thread's mode only, and gives the one before.
+        let mut exchange = || unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut mode) };
+        let is_relaxed = exchange() == CUresult::CUDA_SUCCESS;
         work();
+        if is_relaxed {
+            exchange();
+        }
         if let Some(before) = before {
             let before = before.unwrap_or(ptr::null_mut());
             // SAFETY: it was current on this thread, or none was.

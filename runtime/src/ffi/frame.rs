@@ -125,6 +125,9 @@ impl<'a> Call<'a> {
         }
         let outputs_given = self.site.is_some_and(|site| site.outputs_given);
         dims::check(self.callable, self, outputs_given)?;
+        if plan.has_in_outs {
+            self.check_in_outs()?;
+        }
         if let Some((result, other)) = self.overlap(&ranges) {
             return Err(self.explain_overlap(result, other));
         }
@@ -341,14 +344,19 @@ impl<'a> Call<'a> {
         None
     }
 
-    /// Copies in-outs that XLA did not alias.
-    fn copy_in_outs(&self) -> Result<()> {
-        for (result, (param, to)) in self.result_params().enumerate() {
-            let Some(source) = self.plan.in_outs[result] else {
-                continue;
-            };
-            // SAFETY: `has_buffers` was true, and the plan's in-outs are operands.
-            let from = unsafe { self.operand_buffer(usize::from(source)) };
+    /// The in-outs: parameter, operand, result.
+    fn in_outs(&self) -> impl Iterator<Item = (&'static Param, &'a sys::Buffer, &'a sys::Buffer)> {
+        let results = self.result_params().enumerate();
+        results.filter_map(|(result, (param, to))| {
+            let source = usize::from(self.plan.in_outs[result]?);
+            // SAFETY: only called after `has_buffers`, and the plan's in-outs are operands.
+            Some((param, unsafe { self.operand_buffer(source) }, to))
+        })
+    }
+
+    /// Checks that in-outs keep their shapes: what is copied has the size of the result.
+    fn check_in_outs(&self) -> Result<()> {
+        for (param, from, to) in self.in_outs() {
             if from.dims() != to.dims() {
                 return Err(Error::invalid_argument(format!(
                     "parameter `{}`: an in-out's result must have its shape {:?}, got {:?}",
@@ -357,6 +365,13 @@ impl<'a> Call<'a> {
                     to.dims()
                 )));
             }
+        }
+        Ok(())
+    }
+
+    /// Copies in-outs that XLA did not alias.
+    fn copy_in_outs(&self) -> Result<()> {
+        for (param, from, to) in self.in_outs() {
             let size = to.size_as(&param.ty.buffer, self.batch_rank).unwrap_or(0);
             if from.data != to.data && size > 0 {
                 // SAFETY: both buffers were checked to be of this size and not null.

@@ -2,13 +2,14 @@
 
 use super::api::Api;
 use super::cuda_call::waits_for_each_call;
-use super::entry::{Body, check_and_run};
+use super::entry::{Body, check_and_run, contain_panic};
 use super::frame::Call;
 use super::place::Place;
 use super::relocate::Relocated;
 use super::{state, sys};
+use crate::check::is_scratch;
 use crate::cuda::{Context, Device};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::staging::{Array, Staging};
 use crate::plan::{MAX_PARAMS, Plan};
 use crate::signature::{Callable, GraphMode};
@@ -54,9 +55,12 @@ pub(super) unsafe fn execute(
         // SAFETY: the frame was checked.
         let addresses = unsafe { read_addresses(frame, &mut addresses) };
         let mut run = |context: &Context, seen: &[u64]| {
+            // A body that panics at made-up addresses refuses them: that is not the call's error.
             // SAFETY: the frame was checked, and the addresses are those of its buffers, or
             // others that stand for them in a capture.
-            unsafe { run_at(frame, callable, plan, body, context, seen) }
+            let result =
+                contain_panic(|| unsafe { run_at(frame, callable, plan, body, context, seen) });
+            result.unwrap_or_else(|| Err(Error::internal("panicked")))
         };
         let stage = || staging(&call);
         // SAFETY: the device is current, and the stream is XLA's for it, on which it runs no
@@ -158,6 +162,7 @@ fn staging(call: &Call<'_>) -> Result<Staging> {
             size: size as u64,
             stage_in: stages(callable.stage_in, param.name),
             stage_out: stages(callable.stage_out, param.name),
+            is_scratch: is_scratch(param),
         });
     }
     Staging::new(&arrays)

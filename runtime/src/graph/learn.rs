@@ -62,6 +62,8 @@ pub(crate) enum Refusal {
     Fixed { node: usize },
     /// Another capture is not what was predicted, at this node.
     Prediction(usize),
+    /// The driver did not take what was to be written into a node.
+    Write(String),
 }
 
 impl fmt::Display for Refusal {
@@ -82,6 +84,7 @@ impl fmt::Display for Refusal {
             Refusal::Prediction(node) => {
                 write!(f, "node {node} is not what was learnt from other captures")
             }
+            Refusal::Write(error) => write!(f, "{error}"),
         }
     }
 }

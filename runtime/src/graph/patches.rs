@@ -23,6 +23,15 @@ pub(crate) struct Patches {
 }
 
 impl Patches {
+    /// Those of a site whose own are being learnt. Should that panic, nothing is patched: the
+    /// numbers that executables have are of the others.
+    pub(crate) fn none() -> Patches {
+        Patches {
+            learnt: Vec::new(),
+            refusal: Some(Refusal::Capture("it did not end".into())),
+        }
+    }
+
     /// The recipe for a call with these addresses.
     pub(crate) fn find(&self, addresses: &[u64]) -> Option<usize> {
         let mut learnt = self.learnt.iter();
@@ -87,7 +96,8 @@ impl Patches {
         self.refusal.as_ref()
     }
 
-    fn refuse(&mut self, refusal: Refusal) {
+    /// Patches nothing any more.
+    pub(crate) fn refuse(&mut self, refusal: Refusal) {
         self.learnt.clear();
         self.refusal = Some(refusal);
     }

@@ -13,6 +13,7 @@
 //!   in staging memory from call to call.
 //! - One array given for two inputs has two slots, for the next call may give two arrays.
 //! - An empty array is never staged.
+//! - Scratch has a slot like an output, and is not copied.
 //!
 //! In a batch, a slot holds all of it, and sub-views are taken of the slot.
 
@@ -32,6 +33,8 @@ pub(crate) struct Array {
     pub(crate) stage_in: bool,
     /// Whether `stage_out` has it, in a staged mode.
     pub(crate) stage_out: bool,
+    /// Whether it is scratch, a result that nobody reads.
+    pub(crate) is_scratch: bool,
 }
 
 /// A copy between a buffer and its slot.
@@ -79,7 +82,8 @@ impl Staging {
                     bytes: array.size,
                 };
                 staging.before.extend(array.operand.map(copy));
-                staging.after.extend(array.result.map(copy));
+                let result = array.result.filter(|_| !array.is_scratch);
+                staging.after.extend(result.map(copy));
                 let buffers = array.operand.into_iter().chain(array.result);
                 staging.slots.extend(buffers.map(|b| (b, offset)));
                 continue;

@@ -283,6 +283,11 @@ mod tests {
         let statistics = target.statistics();
         assert_eq!((statistics.executables, statistics.staged_bytes), (2, 4096));
         assert_eq!((statistics.launches, statistics.hits), (3, 0));
+        let named: Vec<_> = statistics.iter().filter(|&(_, n)| n > 0).collect();
+        assert_eq!(
+            named,
+            [("launches", 3), ("executables", 2), ("staged_bytes", 4096)]
+        );
         assert_eq!((*one, *two, *memory), (11, 20, "memory"));
         drop((one, memory));
         let statistics = target.statistics();

@@ -310,3 +310,45 @@ modes! {
         gemm_staged_ex total_staged_ex
     }
 }
+
+/// y <- x, in a body that panics at addresses that no GPU has.
+#[jax_callable(graph_mode = Warp)]
+fn shy_warp(cx: &cuda::Context, x: cuda::Array<f32, 1>, y: cuda::ArrayMut<f32, 1>) -> Result<()> {
+    assert!(
+        x.device_ptr() < 1 << 57,
+        "who made {:#x} up?",
+        x.device_ptr()
+    );
+    let mut y = y;
+    let Some((n, config)) = grid(x.len())? else {
+        return Ok(());
+    };
+    // SAFETY: both arrays have `n` elements.
+    unsafe { graph_kernels::slow_copy.launch(cx, config, n, 0, &x, &mut y) }
+}
+
+/// y <- x, in a body that ends the capture it runs in and throws the graph away.
+#[jax_callable(graph_mode = Warp)]
+fn ends_capture_warp(
+    cx: &cuda::Context,
+    x: cuda::Array<f32, 1>,
+    mut y: cuda::ArrayMut<f32, 1>,
+) -> Result<()> {
+    use jax_callable::cudarc::driver::sys::CUgraphInstantiate_flags;
+    cx.stream().memcpy_dtod(&x, &mut y)?;
+    drop(cx.stream().end_capture(CUgraphInstantiate_flags(0))?);
+    Ok(())
+}
+
+/// y <- x, in a body that gives up all graphs of its kind, other call sites' too.
+#[jax_callable(graph_mode = WarpStaged)]
+fn clears_staged(
+    cx: &cuda::Context,
+    x: cuda::Array<f32, 1>,
+    mut y: cuda::ArrayMut<f32, 1>,
+) -> Result<()> {
+    if let Some(graphs) = cuda::graphs::Graphs::of("fixture_cuda.clears_staged") {
+        graphs.clear();
+    }
+    Ok(cx.stream().memcpy_dtod(&x, &mut y)?)
+}

@@ -235,6 +235,33 @@ def test_a_body_that_waits(op, numbers):
     assert wait.graphs.size == 0
 
 
+def test_a_body_that_panics_at_made_up_addresses(ops, numbers):
+    f = jax.jit(ops.shy_warp)
+    kept = []
+    for i in range(8):
+        kept.append(jnp.asarray(numbers(300, start=i)))
+        np.testing.assert_array_equal(f(kept[-1]), kept[-1])
+    # One try, and then no more: each address is captured.
+    statistics = ops.shy_warp.graphs.statistics()
+    assert statistics["patches"] == 0 and statistics["updates"] > 0
+
+
+def test_a_body_that_ends_its_capture(ops, numbers):
+    x = jnp.asarray(numbers(300))
+    for _ in range(2):
+        with pytest.raises(JaxRuntimeError, match="has ended the capture"):
+            jax.block_until_ready(ops.ends_capture_warp(x))
+    np.testing.assert_array_equal(ops.shy_warp(x), x)
+
+
+def test_a_body_that_clears_graphs(ops, numbers):
+    one, two = jax.jit(ops.clears_staged), jax.jit(lambda x: ops.clears_staged(x) + 1)
+    for i in range(4):
+        x, y = jnp.asarray(numbers(300, start=i)), jnp.asarray(numbers(400 + i))
+        np.testing.assert_array_equal(one(x), x)
+        np.testing.assert_array_equal(two(y), y + 1)
+
+
 def test_a_body_that_fails_in_its_first_capture(op, numbers):
     fail_first = op("fail_first")
     x = numbers(10)

@@ -6,6 +6,8 @@ use super::raw::Graph;
 use super::site::{Body, SiteGraphs};
 use super::staged::CopyNode;
 use crate::error::{Error, Result};
+use crate::graph::learn::Refusal;
+use crate::graph::patches::Patches;
 use std::sync::OnceLock;
 
 /// Whether the environment has `JAX_CALLABLE_VERIFY_PATCH=1`.
@@ -17,10 +19,11 @@ fn verifies_patches() -> bool {
 }
 
 impl SiteGraphs {
-    /// Writes the addresses of a call into an executable, if it is known where. False if not.
+    /// Writes the addresses of a call into an executable, if it is known where. False if not, or
+    /// if the driver refuses them: then all of the executable is to be updated.
     pub(super) fn patch(
         &mut self,
-        captured: &mut Captured,
+        captured: &Captured,
         call: &OneCall<'_>,
         body: &mut Body<'_>,
     ) -> Result<bool> {
@@ -33,10 +36,17 @@ impl SiteGraphs {
         if *own != recipe {
             return Ok(false);
         }
-        for (index, node) in self.patches.apply(recipe, call.key) {
-            // SAFETY: the executable's graph is alive, and its recipe was learnt from graphs
-            // that differ in parameters only.
-            unsafe { nodes.write(&captured.executable, call.context, index, node)? };
+        let written = self
+            .patches
+            .apply(recipe, call.key)
+            .try_for_each(|(index, node)| {
+                // SAFETY: the executable's graph is alive, and its recipe was learnt from graphs
+                // that differ in parameters only.
+                unsafe { nodes.write(&captured.executable, call.context, index, node) }
+            });
+        if let Err(error) = written {
+            self.patches.refuse(Refusal::Write(error.to_string()));
+            return Ok(false);
         }
         self.target.counters.patches.add(1);
         if verifies_patches() {
@@ -83,7 +93,7 @@ impl SiteGraphs {
         }
         let nodes = Nodes::of(&captured.graph)?;
         // The captures below need the rest of this.
-        let mut patches = std::mem::take(&mut self.patches);
+        let mut patches = std::mem::replace(&mut self.patches, Patches::none());
         let recipe = match patches.find(call.key) {
             Some(recipe) => {
                 let verified = patches.verify(recipe, call.key, &description);

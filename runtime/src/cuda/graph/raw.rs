@@ -1,5 +1,6 @@
 //! The driver's objects for graphs, each destroyed when it is dropped.
 
+use crate::cuda::device::Device;
 use crate::cuda::driver::failed;
 use crate::error::Result;
 use cudarc::driver::DriverError;
@@ -10,27 +11,31 @@ use cudarc::driver::sys::{
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// A stream of our own, on which bodies are captured. It never runs anything.
+/// A stream of our own, on which bodies are captured. All that it ever runs is the allocation
+/// of staging memory, and its end.
 #[derive(Debug)]
-pub(super) struct CaptureStream(sys::CUstream);
+pub(super) struct CaptureStream {
+    device: &'static Device,
+    stream: sys::CUstream,
+}
 
 // SAFETY: a stream may be used by one thread after another.
 unsafe impl Send for CaptureStream {}
 
 impl CaptureStream {
-    /// Makes one for the current context.
-    pub(super) fn new() -> Result<CaptureStream> {
+    /// Makes one on a device, which is current.
+    pub(super) fn new(device: &'static Device) -> Result<CaptureStream> {
         let mut stream = ptr::null_mut();
         let flags = CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: the driver writes one handle.
         unsafe { sys::cuStreamCreate(&mut stream, flags) }
             .result()
             .map_err(|error| failed("cannot make a stream for captures", error))?;
-        Ok(CaptureStream(stream))
+        Ok(CaptureStream { device, stream })
     }
 
     pub(super) fn raw(&self) -> sys::CUstream {
-        self.0
+        self.stream
     }
 
     /// Captures what `work` puts on the stream. If that fails or panics, the capture is over
@@ -39,10 +44,10 @@ impl CaptureStream {
         // Of this thread only: what other threads do meanwhile is their own affair.
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream is alive and not being captured: every capture of it ends here.
-        unsafe { sys::cuStreamBeginCapture_v2(self.0, mode) }
+        unsafe { sys::cuStreamBeginCapture_v2(self.stream, mode) }
             .result()
             .map_err(|error| failed("cannot begin a capture", error))?;
-        let open = OpenCapture(self.0);
+        let open = OpenCapture(self.stream);
         work()?;
         open.end()
             .map_err(|error| failed("the call cannot be captured into a CUDA graph", error))
@@ -51,9 +56,12 @@ impl CaptureStream {
 
 impl Drop for CaptureStream {
     fn drop(&mut self) {
-        // SAFETY: the stream is alive and used no more. What went wrong with its work, of
-        // which there is none, does not matter.
-        unsafe { sys::cuStreamDestroy_v2(self.0) };
+        let stream = self.stream;
+        self.device.with_context(|| {
+            // SAFETY: the stream is alive and used no more; a free on it is still done. What
+            // went wrong does not matter.
+            unsafe { sys::cuStreamDestroy_v2(stream) };
+        });
     }
 }
 
@@ -128,7 +136,9 @@ impl Executable {
         // SAFETY: both are alive, and the driver writes the information.
         let (status, result) = unsafe {
             let status = sys::cuGraphExecUpdate_v2(self.0, graph.0, info.as_mut_ptr());
-            (status, (*info.as_ptr()).result as u32)
+            // As a number: a newer driver may have other results.
+            let result = &raw const (*info.as_ptr()).result;
+            (status, result.cast::<u32>().read())
         };
         match status {
             CUresult::CUDA_SUCCESS => {

@@ -61,7 +61,7 @@ impl SiteGraphs {
             memory: None,
             patches: Patches::default(),
             ungraphed: false,
-            stream: CaptureStream::new()?,
+            stream: CaptureStream::new(device)?,
         })
     }
 
@@ -116,18 +116,6 @@ impl SiteGraphs {
         let key = &key[..len];
 
         let memory = self.memory(staging)?;
-        if let Some(memory) = memory {
-            // SAFETY: the stream is alive; its work on staging memory comes after this.
-            unsafe { self.used()?.wait(stream)? };
-            if self.mode == GraphMode::WarpStagedEx {
-                let copies = staging.before.iter();
-                let copies = copies.map(|c| (addresses[c.buffer], memory + c.offset, c.bytes));
-                // SAFETY: the slots have the sizes of the buffers, and do not overlap.
-                unsafe { copy_all(copies, stream)? };
-            }
-        }
-
-        let stamp = self.target.stamp();
         let call = OneCall {
             stream,
             context: self.device.context().cu_ctx(),
@@ -136,24 +124,49 @@ impl SiteGraphs {
             staging,
             memory,
         };
-        if let Some(captured) = self.cache.hit(key, stamp) {
+        if memory.is_none() {
+            return self.launch(&call, body);
+        }
+        // SAFETY: the stream is alive; its work on staging memory comes after this.
+        unsafe { self.used()?.wait(stream)? };
+        let result = self.launch(&call, body);
+        // Also after a failure: some of the work may be queued.
+        // SAFETY: the stream is alive.
+        let recorded = unsafe { self.used()?.record(stream) };
+        result.and_then(|has_run| recorded.map(|()| has_run))
+    }
+
+    /// Launches the graph of a call, and in mode WarpStagedEx the copies around it.
+    fn launch(&mut self, call: &OneCall<'_>, body: &mut Body<'_>) -> Result<bool> {
+        let &OneCall {
+            stream,
+            addresses,
+            staging,
+            ..
+        } = call;
+        let memory = call.memory.filter(|_| self.mode == GraphMode::WarpStagedEx);
+        if let Some(memory) = memory {
+            let copies = staging.before.iter();
+            let copies = copies.map(|c| (addresses[c.buffer], memory + c.offset, c.bytes));
+            // SAFETY: the slots have the sizes of the buffers, and do not overlap.
+            unsafe { copy_all(copies, stream)? };
+        }
+
+        let stamp = self.target.stamp();
+        if let Some(captured) = self.cache.hit(call.key, stamp) {
             self.target.counters.hits.add(1);
-            captured.launch(&call)?;
-        } else if !self.miss(&call, stamp, body)? {
+            captured.launch(call)?;
+        } else if !self.miss(call, stamp, body)? {
             self.ungraphed = true;
             return Ok(false);
         }
         self.target.counters.launches.add(1);
 
         if let Some(memory) = memory {
-            if self.mode == GraphMode::WarpStagedEx {
-                let copies = staging.after.iter();
-                let copies = copies.map(|c| (memory + c.offset, addresses[c.buffer], c.bytes));
-                // SAFETY: as before the launch; no two results of a call overlap.
-                unsafe { copy_all(copies, stream)? };
-            }
-            // SAFETY: the stream is alive.
-            unsafe { self.used()?.record(stream)? };
+            let copies = staging.after.iter();
+            let copies = copies.map(|c| (memory + c.offset, addresses[c.buffer], c.bytes));
+            // SAFETY: as before the launch; no two results of a call overlap.
+            unsafe { copy_all(copies, stream)? };
         }
         Ok(true)
     }
@@ -188,7 +201,7 @@ impl SiteGraphs {
             .cache
             .miss(call.key, target.limit(), || target.has_room());
         let mut captured = match miss {
-            Miss::Update(mut captured) => match self.patch(&mut captured, call, body)? {
+            Miss::Update(captured) => match self.patch(&captured, call, body)? {
                 true => captured,
                 false => match self.update(captured, call, body)? {
                     Some(captured) => captured,

@@ -106,6 +106,15 @@ fn in_outs_are_copied_unless_aliased() {
 }
 
 #[test]
+fn in_outs_keep_their_shapes() {
+    let mut case = Case::new();
+    case.frame.rets[0].dims = vec![4];
+    case.refused(&["`y`", "must have its shape [3], got [4]"]);
+    // Found before anything is copied, also where only the frame is checked.
+    assert!(case.y_out.iter().all(|v| v.is_nan()));
+}
+
+#[test]
 fn overlapping_views_are_refused() {
     let mut case = Case::new();
     case.frame.rets[0].data = case.frame.args[0].data;

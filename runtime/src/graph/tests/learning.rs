@@ -184,6 +184,23 @@ fn a_recipe_that_proves_wrong_is_dropped() {
 }
 
 #[test]
+fn what_the_driver_refuses_is_not_patched_again() {
+    let body = Body::new(vec![Step::Memset(0, 0)]);
+    let addresses = [0x7f00_0000_0000];
+    let (mut patches, recipe, _) = learn(&body, &addresses, &[4]);
+    assert_eq!(patches.find(&addresses), recipe);
+    patches.refuse(Refusal::Write("CUDA_ERROR_INVALID_VALUE".to_owned()));
+    assert_eq!(patches.find(&addresses), None);
+    assert!(!patches.wants_more());
+    let text = patches.refusal().unwrap().to_string();
+    assert!(text.contains("CUDA_ERROR_INVALID_VALUE"), "{text}");
+
+    // What is there if learning panics.
+    let none = Patches::none();
+    assert!(none.find(&addresses).is_none() && !none.wants_more());
+}
+
+#[test]
 fn patterns_are_learnt_apart_and_not_without_end() {
     let body = Body::new(vec![Step::IfSame(0, 1), Step::Memset(1, 2)]);
     let base = 0x7f00_0000_0000;

@@ -12,6 +12,7 @@ fn input(operand: usize, size: u64, stage_in: bool) -> Array {
         size,
         stage_in,
         stage_out: false,
+        is_scratch: false,
     }
 }
 
@@ -22,6 +23,7 @@ fn output(result: usize, size: u64, stage_out: bool) -> Array {
         size,
         stage_in: false,
         stage_out,
+        is_scratch: false,
     }
 }
 
@@ -32,7 +34,24 @@ fn in_out([operand, result]: [usize; 2], size: u64, [stage_in, stage_out]: [bool
         size,
         stage_in,
         stage_out,
+        is_scratch: false,
     }
+}
+
+#[test]
+fn scratch_has_a_slot_and_no_copy() {
+    let scratch = Array {
+        is_scratch: true,
+        ..output(1, 512, true)
+    };
+    let staging = Staging::new(&[output(0, 256, true), scratch]).unwrap();
+    assert_eq!(staging.bytes, 256 + 512);
+    assert_eq!(
+        (staging.before.len(), &staging.after[..]),
+        (0, &[copy(0, 0, 256)][..])
+    );
+    assert_eq!(key(&staging, &[0x100, 0x200]), [0; 0]);
+    assert_eq!(staging.seen(&[], 0x1000, 2), [0x1000, 0x1100]);
 }
 
 fn copy(buffer: usize, offset: u64, bytes: u64) -> SlotCopy {
