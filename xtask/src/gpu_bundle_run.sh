@@ -44,9 +44,9 @@ sanitize() {
     # shellcheck disable=SC2206 # these are words
     local options=(${SANITIZER_OPTIONS:---report-api-errors no})
     local check=("$sanitizer" --tool memcheck --error-exitcode 9 --target-processes all
-        --check-exit-code no --require-cuda-init no "${options[@]}" "$python")
-    # Each buffer is an allocation of the driver's: in a pool the checker sees no bounds.
-    export XLA_PYTHON_CLIENT_ALLOCATOR=platform XLA_PYTHON_CLIENT_PREALLOCATE=false
+        --padding 64 --check-exit-code no --require-cuda-init no "${options[@]}" "$python")
+    # Each buffer is an allocation of the driver's, whose bounds the checker sees, with room behind it.
+    export XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async XLA_PYTHON_CLIENT_PREALLOCATE=false
 
     echo "== a write behind an output's end must be seen"
     "${check[@]}" -c "
