@@ -126,6 +126,7 @@ mod tests {
         assert_eq!(
             left_out,
             [
+                &"lint/cuda-13000",
                 &"lint/doc",
                 &"lint/deny",
                 &"pytest/oldest",
