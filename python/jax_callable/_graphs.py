@@ -48,6 +48,10 @@ class Graphs:
 
     @max.setter
     def max(self, limit: int | str | None) -> None:
+        if isinstance(limit, str) and limit != "default":
+            raise TypeError(
+                f'{self._path}: the limit must be an integer, None or "default", got {limit!r}'
+            )
         number = _INHERITED if limit == "default" else _number(limit, self._path)
         self._opened.set_graph_cache_max(self._index, number)
 

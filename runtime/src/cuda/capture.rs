@@ -109,10 +109,12 @@ impl Capture {
 
 /// Refuses copies between the device and host memory that is not `owned`.
 fn check_nodes(nodes: impl IntoIterator<Item = CUgraphNode>, owned: &[Range<usize>]) -> Result<()> {
+    const COPY: u32 = CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY as u32;
+    const GRAPH: u32 = CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH as u32;
     for node in nodes {
         match kind(node)? {
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => check_copy(node, owned)?,
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => {
+            COPY => check_copy(node, owned)?,
+            GRAPH => {
                 let mut graph = ptr::null_mut();
                 // SAFETY: the node is of this kind, in a graph that is alive.
                 unsafe { sys::cuGraphChildGraphNodeGetGraph(node, &mut graph) }
@@ -193,10 +195,11 @@ fn memory_type(address: u64) -> Option<u32> {
     (result == CUresult::CUDA_SUCCESS).then_some(kind)
 }
 
-pub(super) fn kind(node: CUgraphNode) -> Result<CUgraphNodeType> {
-    let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
-    // SAFETY: the node is in a graph that is alive.
-    unsafe { sys::cuGraphNodeGetType(node, &mut kind) }
+/// A node's kind, as a number: newer drivers have kinds that the bindings do not know.
+pub(super) fn kind(node: CUgraphNode) -> Result<u32> {
+    let mut kind = 0_u32;
+    // SAFETY: the node is in a graph that is alive, and a kind is an `unsigned int`.
+    unsafe { sys::cuGraphNodeGetType(node, (&raw mut kind).cast()) }
         .result()
         .map_err(|error| failed("cannot look at a captured node", error))?;
     Ok(kind)

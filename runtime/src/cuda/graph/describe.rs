@@ -44,18 +44,26 @@ pub(super) fn describe(
 }
 
 fn describe_node(node: CUgraphNode) -> Result<Node> {
+    const KERNEL: u32 = CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL as u32;
+    const MEMSET: u32 = CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET as u32;
+    const MEMCPY: u32 = CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY as u32;
+    const HOST: u32 = CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST as u32;
+    const GRAPH: u32 = CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH as u32;
+    const MEM_ALLOC: u32 = CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC as u32;
+    const MEM_FREE: u32 = CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE as u32;
+    const CONDITIONAL: u32 = CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL as u32;
     Ok(match capture::kind(node)? {
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => match kernel(node)? {
+        KERNEL => match kernel(node)? {
             Some(kernel) => Node::Kernel(kernel),
             None => Node::Other("kernel with parameters that the driver does not tell"),
         },
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => Node::Memset(memset(node)?),
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => Node::Other("copy"),
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => Node::Other("call of the host"),
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => Node::Other("child graph"),
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => Node::Other("allocation"),
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => Node::Other("free"),
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => Node::Other("condition"),
+        MEMSET => Node::Memset(memset(node)?),
+        MEMCPY => Node::Other("copy"),
+        HOST => Node::Other("call of the host"),
+        GRAPH => Node::Other("child graph"),
+        MEM_ALLOC => Node::Other("allocation"),
+        MEM_FREE => Node::Other("free"),
+        CONDITIONAL => Node::Other("condition"),
         _ => Node::Other("node of another kind"),
     })
 }
