@@ -3,7 +3,7 @@
 //! `cudarc` looks for the library of one CUDA version; this takes the one that JAX uses too,
 //! whatever version that is built for. The calls are the same in CUDA 12 and 13.
 
-use super::driver;
+use super::{driver, library};
 use crate::error::{Code, Error, Result};
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -80,8 +80,8 @@ impl Cublas {
     pub(super) fn get() -> Result<&'static Cublas> {
         static CUBLAS: OnceLock<std::result::Result<Cublas, String>> = OnceLock::new();
         let cublas = CUBLAS.get_or_init(|| {
-            let names = driver::library_names("libcublas.so");
-            let (library, name) = driver::open_library(&names).map_err(|reasons| {
+            let names = library::names("libcublas.so", driver::version());
+            let (library, name) = library::open(&names).map_err(|reasons| {
                 format!(
                     "cuBLAS cannot be opened ({reasons}): install it (pip install 'jax[cuda13]' or \
                      'jax[cuda12]' brings it), or put its folder into LD_LIBRARY_PATH"

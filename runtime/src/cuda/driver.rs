@@ -64,40 +64,6 @@ pub(super) fn has(symbol: &[u8]) -> bool {
     }
 }
 
-/// The names of one of CUDA's libraries, the best first. A driver runs what belongs to its own
-/// major version, and to older ones.
-#[cfg(feature = "cublas")]
-pub(super) fn library_names(stem: &str) -> Vec<String> {
-    let majors: &[_] = if version() >= 13_000 {
-        &[13, 12]
-    } else {
-        &[12]
-    };
-    majors
-        .iter()
-        .map(|major| format!("{stem}.{major}"))
-        .collect()
-}
-
-/// Opens the first of these libraries that can be, or says why none can.
-#[cfg(feature = "cublas")]
-pub(super) fn open_library(
-    names: &[String],
-) -> std::result::Result<(libloading::Library, &str), String> {
-    let mut reasons = Vec::new();
-    for name in names {
-        // SAFETY: the initialisers of CUDA's libraries may run at any time.
-        match unsafe { libloading::Library::new(name) } {
-            Ok(library) => return Ok((library, name)),
-            Err(error) => reasons.push(match std::error::Error::source(&error) {
-                Some(source) => source.to_string(),
-                None => format!("{name}: {error}"),
-            }),
-        }
-    }
-    Err(reasons.join("; "))
-}
-
 /// An error of the driver, with what was done.
 #[cold]
 pub(crate) fn failed(what: impl std::fmt::Display, error: DriverError) -> Error {

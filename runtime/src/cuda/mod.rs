@@ -70,6 +70,7 @@ mod gemm;
 mod graph;
 pub mod graphs;
 mod kernel;
+mod library;
 mod module;
 mod nvrtc;
 mod per_device;

@@ -4,11 +4,9 @@
 //! driver can run, whatever version that is built for.
 
 use super::cache::{Cache, Key};
-use super::driver;
+use super::{driver, library};
 use crate::error::{Code, Error, Result};
 use cudarc::driver::CudaContext;
-use libloading::Library;
-use std::error::Error as _;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
@@ -81,45 +79,20 @@ fn reads_files(text: &str, options: &[&str]) -> bool {
     by_directive || by_option
 }
 
-/// The names of the library, the best first, for a driver's version.
-fn names(driver: i32) -> &'static [&'static str] {
-    // A driver runs what compilers of its own major version make, and older ones.
-    if driver >= 13_000 {
-        &["libnvrtc.so.13", "libnvrtc.so.12"]
-    } else {
-        &["libnvrtc.so.12"]
-    }
-}
-
 impl Nvrtc {
     fn get() -> Result<&'static Nvrtc> {
         static NVRTC: OnceLock<std::result::Result<Nvrtc, String>> = OnceLock::new();
-        let nvrtc = NVRTC.get_or_init(|| Nvrtc::open(names(driver::version())));
+        let names = || library::names("libnvrtc.so", driver::version());
+        let nvrtc = NVRTC.get_or_init(|| Nvrtc::open(&names()));
         nvrtc.as_ref().map_err(Error::failed_precondition)
     }
 
-    fn open(names: &[&str]) -> std::result::Result<Nvrtc, String> {
-        let mut found = None;
-        let mut reasons = Vec::new();
-        for name in names {
-            // SAFETY: NVRTC's initialisers may run at any time.
-            match unsafe { Library::new(*name) } {
-                Ok(library) => {
-                    found = Some(library);
-                    break;
-                }
-                Err(error) => reasons.push(match error.source() {
-                    Some(source) => source.to_string(),
-                    None => format!("{name}: {error}"),
-                }),
-            }
-        }
-        let library = found.ok_or_else(|| {
+    fn open(names: &[String]) -> std::result::Result<Nvrtc, String> {
+        let (library, _) = library::open(names).map_err(|reasons| {
             format!(
-                "NVRTC, which compiles its CUDA C++, cannot be opened ({}): install it (pip \
+                "NVRTC, which compiles its CUDA C++, cannot be opened ({reasons}): install it (pip \
                  install 'jax[cuda13]' or 'jax[cuda12]' brings it), put its folder into \
-                 LD_LIBRARY_PATH, or declare the module from PTX or a cubin",
-                reasons.join("; ")
+                 LD_LIBRARY_PATH, or declare the module from PTX or a cubin"
             )
         })?;
         let nvrtc = (|| {
@@ -235,7 +208,7 @@ impl Drop for Owned<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Nvrtc, names, reads_files};
+    use super::{Nvrtc, reads_files};
 
     #[test]
     fn sources_that_include_others_are_told_from_those_that_do_not() {
@@ -264,19 +237,13 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_gets_no_newer_compiler() {
-        assert_eq!(names(12_080), ["libnvrtc.so.12"]);
-        assert_eq!(names(13_000), ["libnvrtc.so.13", "libnvrtc.so.12"]);
-    }
-
-    #[test]
     fn sources_are_compiled_or_refused_with_the_log() {
         // SAFETY: as in `open`.
         if unsafe { libloading::Library::new("libnvrtc.so.12") }.is_err() {
             eprintln!("skipped: this machine has no NVRTC 12");
             return;
         }
-        let nvrtc = Nvrtc::open(&["libnvrtc.so.12"]).unwrap();
+        let nvrtc = Nvrtc::open(&["libnvrtc.so.12".to_owned()]).unwrap();
         let options = ["--gpu-architecture=sm_80"];
         let text = r#"extern "C" __global__ void f(int* x) { *x = 1; }"#;
         assert!(nvrtc.version().unwrap().starts_with("12."));
@@ -292,7 +259,9 @@ mod tests {
 
     #[test]
     fn a_missing_compiler_is_named_with_a_way_out() {
-        let error = Nvrtc::open(&["libno-such-nvrtc.so.12"]).err().unwrap();
+        let error = Nvrtc::open(&["libno-such-nvrtc.so.12".to_owned()])
+            .err()
+            .unwrap();
         assert!(
             error.contains("libno-such-nvrtc.so.12") && error.contains("pip"),
             "{error}"
