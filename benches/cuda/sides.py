@@ -25,6 +25,12 @@ MODES = {
     "WarpStaged": ("scale_warp_staged", "WARP_STAGED"),
     "WarpStagedEx": ("scale_warp_staged_ex", "WARP_STAGED_EX"),
 }
+CPP_MODES = ("None", "Jax", "Graph")
+NAMES = [
+    *(f"Rust {mode}" for mode in MODES),
+    *(f"C++ {mode}" for mode in CPP_MODES),
+    *(f"Warp {mode}" for mode in MODES),
+]
 SCALE = 2.0
 
 Call = Callable[..., Any]
@@ -43,6 +49,11 @@ class Side:
     def name(self) -> str:
         return f"{self.who} {self.mode}"
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is only for arrays that do not move."""
+        return self.mode == "Graph"
+
 
 @dataclasses.dataclass(frozen=True)
 class Absent:
@@ -60,6 +71,7 @@ class Sides:
         self._sources = sources
         with times.watching() as names:
             self.ops = jax_callable.load(library)
+        self._take_launch_time = lambda: 0.0
         self._targets = {name.split(".")[1]: name for name in names}
         self._cpp = self._compile_cpp(work)
 
@@ -87,13 +99,19 @@ class Sides:
         if done.returncode != 0:
             return f"nvcc failed: {done.stderr[-2000:]}"
         handlers = ctypes.CDLL(str(library))
+        handlers.take_launch_time.restype = ctypes.c_double
+        self._take_launch_time = handlers.take_launch_time
         targets = {}
         with self._times.watching():
-            for mode in ("None", "Jax"):
+            for mode in CPP_MODES:
                 targets[mode] = f"bench_cpp_{mode}"
                 handler = jax.ffi.pycapsule(getattr(handlers, f"scale_{mode.lower()}"))
                 jax.ffi.register_ffi_target(targets[mode], handler, platform="CUDA")
         return targets
+
+    def take_launch_time(self) -> float:
+        """Mean microseconds of a `cuGraphLaunch` in C++, in mode Graph, since the last time."""
+        return self._take_launch_time() / 1e3
 
     def all(self, reps: int) -> Iterator[Side | Absent]:
         """Each side with the work `reps` times, or why it is not there."""

@@ -5,11 +5,12 @@
 #   run.sh [PYTEST ARGS...]           the tests, twice: as XLA is by default, and with every call in
 #                                     a CUDA graph that may be. JAX_CALLABLE_REQUIRE_GPU=0 skips them
 #                                     where there is none.
-#   run.sh sanitize [PYTEST ARGS...]  the tests under compute-sanitizer's memcheck, in buffers of
-#                                     their own, without those that fail on purpose. SANITIZER names
-#                                     another program than compute-sanitizer; SANITIZER_OPTIONS are
-#                                     instead of `--report-api-errors no`: XLA asks the driver for
-#                                     much that it does not have.
+#   run.sh sanitize [FILE...]         the tests under compute-sanitizer's memcheck, in buffers of
+#                                     their own, without those that fail on purpose; a process for
+#                                     each file of tests, JOBS at a time, whose logs go to the folder
+#                                     LOGS. SANITIZER names another program than compute-sanitizer;
+#                                     SANITIZER_OPTIONS are instead of `--report-api-errors no`: XLA
+#                                     asks the driver for much that it does not have.
 #   run.sh bench [OUT]                the benchmarks, whose tables go to the file OUT as well. Needs
 #                                     g++, nvcc for C++'s side, and Warp for its side.
 set -uo pipefail
@@ -35,7 +36,7 @@ run_tests() {
 }
 
 sanitize() {
-    local sanitizer=${SANITIZER:-compute-sanitizer} status
+    sanitizer=${SANITIZER:-compute-sanitizer}
     command -v "$sanitizer" >/dev/null || sanitizer=/usr/local/cuda/bin/compute-sanitizer
     if ! command -v "$sanitizer" >/dev/null; then
         echo "sanitize: FAILED: compute-sanitizer is not installed; it is part of the CUDA toolkit"
@@ -43,12 +44,13 @@ sanitize() {
     fi
     # shellcheck disable=SC2206 # these are words
     local options=(${SANITIZER_OPTIONS:---report-api-errors no})
-    local check=("$sanitizer" --tool memcheck --error-exitcode 9 --target-processes all
+    check=("$sanitizer" --tool memcheck --error-exitcode 9 --target-processes all
         --padding 64 --check-exit-code no --require-cuda-init no "${options[@]}" "$python")
     # Each buffer is an allocation of the driver's, whose bounds the checker sees, with room behind it.
     export XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async XLA_PYTHON_CLIENT_PREALLOCATE=false
+    logs=${LOGS:-$(mktemp -d)}
+    mkdir -p "$logs"
 
-    echo "== a write behind an output's end must be seen"
     "${check[@]}" -c "
 import os, sys, jax, numpy as np, jax_callable
 ops = jax_callable.load(sys.argv[1])
@@ -57,29 +59,49 @@ try:
 except jax.errors.JaxRuntimeError as error:
     print(error, flush=True)
 os._exit(0)  # the CUDA of this process may be broken
-" "$JAX_CALLABLE_FIXTURE_CUDA"
-    status=$?
+" "$JAX_CALLABLE_FIXTURE_CUDA" >"$logs/blind.log" 2>&1
+    local status=$?
     if [ $status != 9 ]; then
-        echo "sanitize: FAILED: the checker is blind (exit code $status, not 9)"
+        cat "$logs/blind.log"
+        echo "sanitize: FAILED: a write behind an output's end was not seen (exit code $status, not 9)"
         return 1
     fi
+    echo "sanitize: a write behind an output's end is seen"
 
-    echo "== the tests"
-    local report
-    report=$(mktemp)
-    "${check[@]}" -m pytest -p no:cacheprovider -x -m "not deliberate_error and not slow" \
-        --junitxml="$report" "$here/tests" "$@"
+    local files=("$@") file pids=() pid failed=0 jobs=${JOBS:-$((($(nproc) + 1) / 2))}
+    [ $# -gt 0 ] || files=("$here"/tests/test_*.py)
+    for file in "${files[@]}"; do
+        while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do sleep 0.2; done
+        sanitize_file "$file" &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+    if [ $failed = 0 ]; then
+        echo "sanitize: passed: the tests pass, and memcheck saw no error in them"
+    else
+        echo "sanitize: FAILED; the logs are in $logs"
+    fi
+    return $failed
+}
+
+sanitize_file() {
+    local name status report seconds=$SECONDS
+    name=$(basename "$1" .py)
+    report=$logs/$name.xml
+    "${check[@]}" -m pytest -p no:cacheprovider -m "not deliberate_error and not slow" \
+        --durations=5 --junitxml="$report" "$1" >"$logs/$name.log" 2>&1
     status=$?
-    # The checker may fail to start the program, and end with 0.
-    if [ $status = 0 ] && ! grep -q "<testcase" "$report"; then status=1; fi
+    # 5: all of its tests are left out. The checker may fail to start the program, and end with 0.
+    if [ $status = 5 ]; then status=0; fi
+    if ! grep -q "<testsuite " "$report"; then status=1; fi
     if [ $status = 0 ] && grep -qE "<(failure|error)[ >]" "$report"; then status=1; fi
-    rm -f "$report"
     case $status in
-        0) echo "sanitize: passed: the tests pass, and memcheck saw no error in them" ;;
-        9) echo "sanitize: FAILED: memcheck saw errors, above" ;;
-        *) echo "sanitize: FAILED: pytest did not pass (exit code $status)" ;;
+        0) echo "sanitize: $name: passed in $((SECONDS - seconds)) s: $(tail -n 20 "$logs/$name.log" | grep -oE "[0-9]+ passed[^=]*" | head -1)" ;;
+        9) echo "sanitize: $name: FAILED: memcheck saw errors" ;;
+        *) echo "sanitize: $name: FAILED: pytest did not pass (exit code $status)" ;;
     esac
-    return $status
+    [ $status = 0 ] || tail -n 60 "$logs/$name.log"
+    [ $status = 0 ]
 }
 
 case ${1:-} in

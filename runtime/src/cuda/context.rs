@@ -7,6 +7,7 @@ use crate::error::Result;
 use cudarc::driver::sys::CUstreamCaptureStatus;
 use cudarc::driver::{CudaContext, CudaFunction, CudaStream, LaunchArgs, result};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The running call on a GPU: its device and its stream.
@@ -16,6 +17,8 @@ pub struct Context {
     stream: Arc<CudaStream>,
     /// Host memory that the graph being captured owns.
     owned: Mutex<Vec<Range<usize>>>,
+    /// How many kernels of `module!` were queued.
+    launches: AtomicUsize,
 }
 
 impl Context {
@@ -24,6 +27,7 @@ impl Context {
             device,
             stream,
             owned: Mutex::default(),
+            launches: AtomicUsize::new(0),
         }
     }
 
@@ -76,8 +80,9 @@ impl Context {
     /// Refuses copies that the body has added to a capture and that use host memory which the
     /// graph does not own.
     pub(crate) fn check_capture(&self, capture: &Capture) -> Result<()> {
+        let launches = self.launches.load(Ordering::Relaxed);
         let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
-        capture.check(&self.stream, &owned)
+        capture.check(&self.stream, launches, &owned)
     }
 
     #[cfg(feature = "cublas")]
@@ -100,6 +105,10 @@ impl Context {
         // SAFETY: the caller's promise, and the stream is alive during the call.
         unsafe { result::memcpy_dtod_async(to, from, size, self.stream.cu_stream()) }
             .map_err(|error| failed("cannot copy an in-out to its result", error))
+    }
+
+    pub(super) fn count_launch(&self) {
+        self.launches.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn loading_device(&self) -> &'static Device {

@@ -116,6 +116,7 @@ impl Module {
                     error,
                 )
             })
+            .inspect(|()| cx.count_launch())
     }
 
     /// The function of a kernel on the device of a call.

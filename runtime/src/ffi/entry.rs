@@ -213,10 +213,7 @@ fn do_execute<D: Definition>(frame: &sys::CallFrame, callable: &'static Callable
     if const { matches!(D::CALLABLE.platform(), Platform::Cuda) } {
         if const { D::CALLABLE.graph_mode.is_own() } {
             // SAFETY: this is the running EXECUTE call's frame, which has a table.
-            return unsafe {
-                let is_plain = is_plain(D::CALLABLE, D::PLAN, frame);
-                super::graph_call::execute(frame, callable, D::PLAN, is_plain, D::call)
-            };
+            return unsafe { super::graph_call::execute(frame, callable, D::PLAN, D::call) };
         }
         // SAFETY: this is the running EXECUTE call's frame, which has a table.
         return unsafe {

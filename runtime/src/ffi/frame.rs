@@ -6,6 +6,7 @@ use super::api::Api;
 use super::attrs::{Attrs, changed};
 use super::buffer::{Ranges, overlap};
 use super::host_call::HostCall;
+use super::known::Known;
 use super::place::Place;
 use super::state::{self, CallSite};
 use super::sys;
@@ -105,33 +106,56 @@ impl<'a> Call<'a> {
         self.num_own_attrs = num_attrs
             .checked_sub(plan.num_statics)
             .ok_or_else(changed)?;
-        if self.num_own_attrs > 0 || plan.has_kept {
+        let needs_site = self.num_own_attrs > 0 || plan.has_kept || self.place.is_on_gpu();
+        if needs_site && self.site.is_none() {
             // SAFETY: this is the running call's context.
-            let site = unsafe { state::get(api, self.frame.ctx)? };
-            if site.num_own_attrs() != self.num_own_attrs {
-                return Err(changed());
-            }
-            self.site = Some(site);
+            self.site = Some(unsafe { state::get(api, self.frame.ctx)? });
         }
-        let batch = self.site.map(|site| &site.batch);
-        self.batch_rank = batch.map_or(0, Batch::rank);
+        let num_own_attrs = self.site.map_or(0, CallSite::num_own_attrs);
+        if num_own_attrs != self.num_own_attrs {
+            return Err(changed());
+        }
+        self.batch_rank = self.site.map_or(0, |site| site.batch.rank());
         let mut ranges = Ranges::new();
+        let known = self.site.and_then(|site| site.known.get());
         // SAFETY: the frame is XLA's.
-        if !unsafe { self.has_buffers(&mut ranges) } {
-            return Err(self.explain_buffers());
-        }
-        if let Some(batch) = batch.filter(|batch| batch.rank() > 0) {
-            self.check_batch(batch)?;
-        }
-        let outputs_given = self.site.is_some_and(|site| site.outputs_given);
-        dims::check(self.callable, self, outputs_given)?;
-        if plan.has_in_outs {
-            self.check_in_outs()?;
+        if known.is_some_and(|known| unsafe { known.is_of(self.frame, &mut ranges) }) {
+            self.sizes = self.first_sizes();
+        } else {
+            self.check_shapes(&mut ranges)?;
         }
         if let Some((result, other)) = self.overlap(&ranges) {
             return Err(self.explain_overlap(result, other));
         }
         Ok(())
+    }
+
+    /// Checks everything but where the buffers are, and notes that at the call site.
+    fn check_shapes(&mut self, ranges: &mut Ranges) -> Result<()> {
+        // SAFETY: the frame is XLA's.
+        if !unsafe { self.has_buffers(ranges) } {
+            return Err(self.explain_buffers());
+        }
+        let batch = self.site.map(|site| &site.batch);
+        if let Some(batch) = batch.filter(|batch| batch.rank() > 0) {
+            self.sizes = self.first_sizes();
+            self.check_batch(batch)?;
+        }
+        let outputs_given = self.site.is_some_and(|site| site.outputs_given);
+        dims::check(self.callable, self, outputs_given)?;
+        if self.plan.has_in_outs {
+            self.check_in_outs()?;
+        }
+        if let Some(site) = self.site {
+            site.known.get_or_init(|| Known::of(self));
+        }
+        Ok(())
+    }
+
+    /// The batch sizes of the first result.
+    fn first_sizes(&self) -> &'a [i64] {
+        let first = self.result_params().next();
+        first.map_or(&[], |(_, first)| &first.dims()[..self.batch_rank])
     }
 
     /// Runs the body, once for each batch element.
@@ -287,10 +311,8 @@ impl<'a> Call<'a> {
         true
     }
 
-    fn check_batch(&mut self, batch: &Batch) -> Result<()> {
+    fn check_batch(&self, batch: &Batch) -> Result<()> {
         let rank = self.batch_rank;
-        let first = self.result_params().next().map(|(_, buffer)| buffer);
-        self.sizes = first.map_or(&[], |first| &first.dims()[..rank]);
         let wrong = |param: &Param, leading: &[i64]| {
             Error::invalid_argument(format!(
                 "parameter `{}`: its batch axes are {leading:?}, which does not go with a batch of \

@@ -22,12 +22,11 @@ const MAX_LOOP: usize = 1 << 12;
 ///
 /// # Safety
 /// `frame` is the frame of a running EXECUTE call, with an API table, of the callable that
-/// `plan` and `body` are of. If it `is_plain`, it was checked.
+/// `plan` and `body` are of.
 pub(super) unsafe fn execute(
     frame: &sys::CallFrame,
     callable: &'static Callable,
     plan: &'static Plan,
-    is_plain: bool,
     body: Body,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
@@ -40,9 +39,8 @@ pub(super) unsafe fn execute(
     // Only checked: it runs elsewhere.
     // SAFETY: the caller's promise.
     let mut call = unsafe { Call::new(callable, plan, frame, Place::HOST) };
-    if !is_plain {
-        call.check_frame()?;
-    }
+    call.site = Some(site);
+    call.check_frame()?;
     let device = Device::current(ordinal)?;
     let mut graphs = site.graphs.on(device.ordinal())?.lock();
     if call.batch_rank > 0 {

@@ -1,8 +1,8 @@
 //! XLA's side of the boundary: the C API, and the only host code with `unsafe`.
 //!
 //! `sys` is the C layout, `api` calls it, `attrs` and `frame` read what a call brings,
-//! `entry` holds the handlers, `state` the call sites that XLA keeps for us, `view`
-//! turns checked buffers into parameters, `pool` uses XLA's threads, and `cuda_call`,
+//! `entry` holds the handlers, `state` the call sites that XLA keeps for us, `known` what was
+//! found right at one before, `view` turns checked buffers into parameters, `pool` uses XLA's threads, and `cuda_call`,
 //! `cuda_view` and `device_state` are what differs on a GPU. `graph_call` brings calls to graphs of
 //! our own, for which `relocate` gives a frame's buffers other addresses.
 
@@ -24,6 +24,7 @@ mod graph_call;
 pub(crate) mod host;
 pub(crate) mod host_call;
 pub(crate) mod host_frame;
+mod known;
 mod place;
 pub(crate) mod plain;
 pub(crate) mod pool;

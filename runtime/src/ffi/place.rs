@@ -17,6 +17,10 @@ pub(super) enum Place<'a> {
 impl Place<'_> {
     pub(super) const HOST: Self = Place::Host(PhantomData);
 
+    pub(super) fn is_on_gpu(self) -> bool {
+        !matches!(self, Place::Host(_))
+    }
+
     /// Copies, in order with the call's other work.
     ///
     /// # Safety

@@ -2,6 +2,7 @@
 
 use super::api::Api;
 use super::attrs::{Attr, Attrs};
+use super::known::Known;
 use super::sys;
 use crate::batch::Batch;
 use crate::error::{Error, Result};
@@ -11,8 +12,8 @@ use crate::state::Built;
 use crate::statics::{self, Kept};
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 /// One custom call of one executable, shared by all of its devices.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct CallSite {
     pub(crate) batch: Batch,
     /// Whether the shapes of pure outputs were chosen for this call.
     pub(crate) outputs_given: bool,
+    /// The shapes of its buffers, once they were checked.
+    pub(super) known: OnceLock<Known>,
     /// The graphs of our own on each device. Before the states, for they may use those.
     #[cfg(feature = "_cuda")]
     pub(crate) graphs: crate::cuda::Slots,
@@ -83,6 +86,7 @@ impl CallSite {
             kept: kept.into_boxed_slice(),
             batch,
             outputs_given,
+            known: OnceLock::new(),
             state: None,
             #[cfg(feature = "_cuda")]
             device_states: None,

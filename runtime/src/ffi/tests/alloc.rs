@@ -68,12 +68,16 @@ fn count(case: &mut Case, minor: i32, context: &Context) {
 
 fn count_in(frame: &mut FrameSpec, handler: sys::Handler, minor: i32, context: &Context) {
     frame.with_frame(host::table(minor), context, |frame| {
-        let count = allocations(|| {
-            // SAFETY: the frame is right.
-            let error = unsafe { handler(frame) };
-            assert!(error.is_null());
-        });
-        assert_eq!(count, 0, "API 0.{minor}");
+        let mut call = || {
+            allocations(|| {
+                // SAFETY: the frame is right.
+                let error = unsafe { handler(frame) };
+                assert!(error.is_null());
+            })
+        };
+        // The first call of a call site may note what it finds.
+        call();
+        assert_eq!(call(), 0, "API 0.{minor}");
     });
 }
 
@@ -97,6 +101,6 @@ fn state_is_found_without_allocating() {
         case.instantiate(minor, &context).unwrap();
         let handler = entry::execute::<super::state::visit::Def>;
         count_in(&mut case.frame, handler, minor, &context);
-        assert_eq!(case.y, [3, 3]);
+        assert_eq!(case.y, [4, 4]);
     }
 }

@@ -1,8 +1,11 @@
 //! Random frames: the short cut against the full check, and both against a plain model.
 
+use super::super::attrs::Attrs;
+use super::super::buffer::Ranges;
 use super::super::frame::Call;
 use super::super::place::Place;
 use super::super::plain::is_plain;
+use super::super::state::CallSite;
 use super::*;
 use crate::plan::Plan;
 use crate::signature::{Callable, Kind, Param};
@@ -103,6 +106,89 @@ fn the_short_cut_accepts_only_what_the_full_check_accepts() {
     // Only right where its shape is chosen for the call.
     let [_, in_full, at_once] = compare::<another_rank::Def>();
     assert!(in_full > 0 && at_once == 0, "{in_full} {at_once}");
+}
+
+/// What was found right at a call site before must decide as the full check does.
+#[test]
+fn what_is_known_against_the_full_check() {
+    for counts in [
+        know::<copies::Def>(),
+        know::<in_outs::Def>(),
+        know::<packed::Def>(),
+        know::<scalars::Def>(),
+        know::<with_scratch::Def>(),
+    ] {
+        let [others, refused, as_known] = counts;
+        assert!(others > 50 && refused > 50 && as_known > 50, "{counts:?}");
+    }
+}
+
+/// Of frames given to call sites that know an earlier one: how many have other shapes than that,
+/// how many its shapes and are refused for where they are, and how many are as that.
+fn know<D: Definition>() -> [u32; 3] {
+    let callable = D::CALLABLE;
+    let plan: &'static Plan = Box::leak(Box::new(Plan::new(callable)));
+    let table = host::table(3);
+    let mut seen = [0; 3];
+    for seed in 1..=4_000 {
+        let mut random = Random(0xd134_2543_de82_ef95_u64.wrapping_mul(seed));
+        let mut arena: Arena = std::array::from_fn(|i| i as u64);
+        let mut earlier = frame(callable, &mut random, &mut arena);
+        let mut later = match random.below(4) {
+            0 => frame(callable, &mut random, &mut arena),
+            1 => earlier.clone(),
+            _ => elsewhere(&earlier, &mut random),
+        };
+        let dice = random.0;
+        let check = |spec: &mut FrameSpec, site: Option<&CallSite>| {
+            spec.with_frame(table, &Context::new(), |frame| {
+                damage(frame, &mut Random(dice));
+                let mut ranges = Ranges::new();
+                let known = site.and_then(|site| site.known.get());
+                // SAFETY: the table is a static, and the frame is right, or wrong in ways that
+                // must be noticed.
+                unsafe {
+                    let is_known = known.is_some_and(|known| known.is_of(frame, &mut ranges));
+                    let mut call = Call::new(callable, plan, frame, Place::HOST);
+                    call.site = site;
+                    (is_known, call.check().map_err(|error| error.to_string()))
+                }
+            })
+        };
+        let site = earlier.with_frame(table, &Context::new(), |frame| {
+            // SAFETY: the frame is alive during the call.
+            CallSite::decode(callable, unsafe { Attrs::new(&frame.attrs) })
+        });
+        let site = site.unwrap();
+        if check(&mut earlier, Some(&site)).1.is_err() {
+            continue;
+        }
+        let (is_known, got) = check(&mut later, Some(&site));
+        let (_, expected) = check(&mut later, None);
+        let name = callable.name;
+        assert_eq!(got, expected, "{name} {seed}: {later:?} after {earlier:?}");
+        seen[usize::from(is_known) + usize::from(is_known && got.is_ok())] += 1;
+    }
+    seen
+}
+
+/// The same shapes, with a buffer at no address, a crooked one, or that of another.
+fn elsewhere(frame: &FrameSpec, random: &mut Random) -> FrameSpec {
+    let mut frame = frame.clone();
+    let others: Vec<_> = frame
+        .args
+        .iter()
+        .chain(&frame.rets)
+        .map(|b| b.data)
+        .collect();
+    let mut buffers: Vec<_> = frame.args.iter_mut().chain(&mut frame.rets).collect();
+    let moved = random.below(buffers.len());
+    buffers[moved].data = match random.below(4) {
+        0 => ptr::null_mut(),
+        1 => buffers[moved].data.wrapping_add(1),
+        _ => random.pick(&others),
+    };
+    frame
 }
 
 /// How many frames were refused, accepted in full and accepted by the short cut.
