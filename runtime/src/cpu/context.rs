@@ -30,7 +30,8 @@ impl Context {
         Context { call }
     }
 
-    /// The device's ordinal among this process's CPU devices.
+    /// XLA's number of the device: its place among the CPU devices of a process that is alone.
+    /// Under `jax.distributed` the numbers of later processes begin higher.
     ///
     /// # Errors
     /// If XLA does not tell.
