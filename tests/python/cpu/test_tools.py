@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental import checkify, io_callback
+from jax.sharding import Mesh, PartitionSpec
 
 x = np.arange(4, dtype=np.float32)
 
@@ -143,3 +144,31 @@ def test_other_ways_into_a_program(ops):
 def test_no_transpose(ops):
     with pytest.raises(NotImplementedError, match=r"fixture\.twice_float32: .*transpose"):
         jax.linear_transpose(ops.twice_float32, x)(x)
+
+
+def test_what_varies_over_a_mesh(ops):
+    """Inside `jax.shard_map`, whose check is on: each result varies if any argument does."""
+    mesh, split, whole = Mesh(np.array(jax.devices()), ("i",)), PartitionSpec("i"), PartitionSpec()
+    index = np.array([0, 3, 2, 1], np.int32)
+    matrix = np.arange(24, dtype=np.float32).reshape(8, 3)
+
+    def program(x, index, matrix):
+        def step(carry, _):
+            # The first array does not vary, the in-out does; and the other way round.
+            later, first = ops.add_to(x[:1], carry), ops.add_to(carry, x[:1])
+            return later + first, ops.total(carry[None])
+
+        found = ops.lookup(x, index)
+        last, totals = jax.lax.scan(step, found, None, 2)
+        shape = ops.seen_shape(matrix)
+        return found, last, totals, shape, ops.named_shapes(matrix)[1], ops.cumsum(x)
+
+    specs = {"in_specs": (whole, split, split), "out_specs": (split,) * 5 + (whole,)}
+    run = jax.jit(jax.shard_map(program, mesh=mesh, **specs))
+    found, last, totals, shape, rows, sums = run(x + 1, index, matrix)
+    np.testing.assert_array_equal(found, index + 1)
+    np.testing.assert_array_equal(last, 4 * (index + 1) + 6)
+    np.testing.assert_array_equal(totals, np.ravel([[n + 1, 2 * (n + 1) + 2] for n in index]))
+    np.testing.assert_array_equal(shape, [2, 3] * 4)
+    np.testing.assert_array_equal(rows, np.repeat(-matrix.reshape(4, 6).sum(1), 3))
+    np.testing.assert_array_equal(sums, np.cumsum(x + 1))
