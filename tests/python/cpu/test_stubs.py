@@ -3,10 +3,12 @@
 import ast
 import inspect
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
+from documents import blocks
 
 import jax_callable
 from jax_callable import _stubs
@@ -216,30 +218,29 @@ def test_a_file_that_cannot_be_written(library, capsys, tmp_path):
     assert captured.err == f"jax-callable: cannot write {missing}: No such file or directory\n"
 
 
-# A package that holds a library and its stub, as docs/jax.md shows it.
-PACKAGE = """
-import jax_callable
-
-_library = jax_callable.load({library!r})
-
-
-def __getattr__(name):
-    return getattr(_library, name)
-
-
-def __dir__():
-    return dir(_library)
-"""
-
-
-def test_a_module_of_the_functions(library, python, folder):
-    (folder / "ops.py").write_text(PACKAGE.format(library=str(library)), encoding="utf-8")
+def test_a_package_with_the_library_and_its_stub(library, python, folder):
+    (module,) = [text for _, text in blocks("docs/jax.md") if "__getattr__" in text]
+    package = folder / "my_ops"
+    package.mkdir()
+    (package / "__init__.py").write_text(module, encoding="utf-8")
+    shutil.copy(library, package / "libmy_ops.so")
+    assert main(["stubs", str(package / "libmy_ops.so"), "-o", str(package / "__init__.pyi")]) == 0
     code = """if True:
         import sys
         sys.path.insert(0, sys.argv[1])
-        import numpy as np, ops
-        from ops import softmax, fixture_dep
+        import numpy as np, my_ops
+        from my_ops import softmax, fixture_dep
         print(softmax(np.zeros(2, np.float32)), fixture_dep.scale(np.ones(1, np.float32)))
-        print("saxpy" in dir(ops), hasattr(ops, "missing"))
+        print("saxpy" in dir(my_ops), hasattr(my_ops, "missing"))
     """
     assert python(code, folder).splitlines() == ["[0.5 0.5] [10.]", "True False"]
+    check(folder, USE_OF_THE_PACKAGE, "my_ops")
+
+
+USE_OF_THE_PACKAGE = """
+import numpy as np
+from my_ops import fixture_dep, softmax
+softmax(np.zeros(2, np.float32)).shape
+fixture_dep.scale(np.ones(1, np.float32)).shape
+softmax([0.0])  # wrong
+"""
