@@ -30,8 +30,8 @@ impl Context {
         Context { call }
     }
 
-    /// XLA's number of the device: its place among the CPU devices of a process that is alone.
-    /// Under `jax.distributed` the numbers of later processes begin higher.
+    /// XLA's number of the device, which is JAX's `device.id`: its place among the CPU devices,
+    /// but for the later processes of `jax.distributed`, whose numbers begin higher.
     ///
     /// # Errors
     /// If XLA does not tell.

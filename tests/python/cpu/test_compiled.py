@@ -52,15 +52,18 @@ RUN_EXECUTABLE = """if True:
     with open(sys.argv[2], "rb") as file:
         compiled = serialize_executable.deserialize_and_load(*pickle.load(file))
     for step in range(2):
-        y, total, text = compiled(np.arange(4, dtype=np.float32) + step)
+        y, total, text, (powers, uses) = compiled(np.arange(4, dtype=np.float32) + step)
         print(np.asarray(y).tolist(), np.asarray(total).tolist(), bytes(np.asarray(text)).decode())
+        # Its state is built there, and is that of the program.
+        print(np.asarray(powers).tolist(), int(uses))
 """
 
 
 def test_an_executable_in_another_process(ops, library, python, tmp_path):
     def program(x):
         rows = jax.vmap(ops.cumsum)(x.reshape(2, 2))
-        return ops.saxpy(-0.5, x, x), ops.row_sums(rows, jnp.zeros(2)), ops.echo_text("état", 5)
+        sums, powers = ops.row_sums(rows, jnp.zeros(2)), ops.powers(3.0, 2, np.uint32([1, 0]))
+        return ops.saxpy(-0.5, x, x), sums, ops.echo_text("état", 5), powers
 
     compiled = jax.jit(program).lower(x).compile()
     file = tmp_path / "executable"
@@ -68,7 +71,9 @@ def test_an_executable_in_another_process(ops, library, python, tmp_path):
     # JAX loads an executable for all devices of a process: one, as where it was compiled.
     assert python(RUN_EXECUTABLE, library, file, XLA_FLAGS="").splitlines() == [
         "[0.0, 0.5, 1.0, 1.5] [1.0, 7.0] état",
+        "[3.0, 1.0] 0",
         "[0.5, 1.0, 1.5, 2.0] [4.0, 10.0] état",
+        "[3.0, 1.0] 1",
     ]
 
 

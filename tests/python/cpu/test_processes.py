@@ -32,6 +32,13 @@ WORK = """if True:
     def show(array):
         return [np.asarray(each.data).tolist() for each in array.addressable_shards]
 
+    # XLA's numbers of the devices that run this process's part.
+    places = jax.jit(
+        jax.shard_map(
+            lambda x: ops.place(x)[1][None], mesh=mesh, in_specs=spec, out_specs=spec
+        )
+    )(x)
+    assert show(places) == [[device.id] for device in jax.local_devices()], places
     for _ in range(3):
         y, total = program(x)
     print(show(y), float(total))
