@@ -180,3 +180,9 @@ def test_a_process_that_sees_no_gpu(cuda_ops, python):
     printed = python(code, cuda_ops._opened.path, CUDA_VISIBLE_DEVICES="", XLA_FLAGS=devices)
     triple = "[[0.0, 3.0, 6.0], [9.0, 12.0, 15.0]]"
     assert printed.splitlines() == ["2 [3.0, 6.0, 9.0]", triple, triple]
+
+
+def test_a_default_device_given_as_a_string(cuda_ops):
+    with jax.default_device("cpu"):
+        for function in (cuda_ops.saxpy, jax.jit(cuda_ops.saxpy, static_argnums=0)):
+            np.testing.assert_array_equal(function(2.0, x, x), 3 * x)
