@@ -7,8 +7,9 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from jax_callable import _doctor
+from jax_callable import _doctor, _stubs
 from jax_callable._library import describe
 from jax_callable._open import open_library
 from jax_callable._version import __version__
@@ -28,6 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if options.command == "doctor":
             return _doctor.run(options.library)
+        if options.command == "stubs":
+            return _write_stubs(options.library, options.output)
         return _list(options.library, as_json=options.json)
     except LoadError as error:
         print(f"jax-callable: {error}", file=sys.stderr)
@@ -48,6 +51,20 @@ def _list(library: str, *, as_json: bool) -> int:
     return 0
 
 
+def _write_stubs(library: str, output: Path | None) -> int:
+    opened = open_library(library)
+    text = _stubs.render(opened.manifest, opened.path.name)
+    if output is None:
+        print(text, end="", flush=True)
+        return 0
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"jax-callable: cannot write {output}: {error.strerror}", file=sys.stderr)
+        return 1
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="jax-callable",
@@ -60,6 +77,12 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("list", help="show the targets of a library; needs no JAX")
     listing.add_argument("library", metavar="LIB", help=library)
     listing.add_argument("--json", action="store_true", help="print the manifest as JSON")
+
+    stubs = commands.add_parser("stubs", help="write the types of a library; needs no JAX")
+    stubs.add_argument("library", metavar="LIB", help=library)
+    stubs.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="the .pyi to write; else it is printed"
+    )
 
     doctor = commands.add_parser("doctor", help="show versions and platforms, and what to mend")
     doctor.add_argument("library", metavar="LIB", nargs="?", help=library)

@@ -30,7 +30,8 @@ impl Context {
         Context { call }
     }
 
-    /// The device's ordinal among this process's CPU devices.
+    /// XLA's number of the device, which is JAX's `device.id`: its place among the CPU devices,
+    /// but for the later processes of `jax.distributed`, whose numbers begin higher.
     ///
     /// # Errors
     /// If XLA does not tell.

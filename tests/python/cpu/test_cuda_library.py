@@ -163,3 +163,26 @@ def test_state_on_a_device_needs_one(cuda_ops):
     assert [param.name for param in cuda_ops.add_weights.target.inputs] == ["count", "scale", "y"]
     traced = jax.jit(cuda_ops.add_weights, static_argnums=(0, 1)).trace(3, 2.0, x)
     assert "@fixture_cuda.add_weights." in traced.lower(lowering_platforms=("cuda",)).as_text()
+
+
+def test_a_process_that_sees_no_gpu(cuda_ops, python):
+    code = """if True:
+        import functools, sys
+        import jax, jax_callable, numpy as np
+        ops = jax_callable.load(sys.argv[1])
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        function = functools.partial(ops.saxpy, 2.0)
+        print(len(jax.devices()), np.asarray(jax.jit(function)(x[0], x[1])).tolist())
+        print(np.asarray(jax.pmap(function)(x, x)).tolist())
+        print(np.asarray(jax.vmap(function)(x, x)).tolist())
+    """
+    devices = "--xla_force_host_platform_device_count=2"
+    printed = python(code, cuda_ops._opened.path, CUDA_VISIBLE_DEVICES="", XLA_FLAGS=devices)
+    triple = "[[0.0, 3.0, 6.0], [9.0, 12.0, 15.0]]"
+    assert printed.splitlines() == ["2 [3.0, 6.0, 9.0]", triple, triple]
+
+
+def test_a_default_device_given_as_a_string(cuda_ops):
+    with jax.default_device("cpu"):
+        for function in (cuda_ops.saxpy, jax.jit(cuda_ops.saxpy, static_argnums=0)):
+            np.testing.assert_array_equal(function(2.0, x, x), 3 * x)

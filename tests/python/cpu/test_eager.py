@@ -106,3 +106,11 @@ def test_jit_compiles_once(ops, compilations):
         for _ in range(3):
             program(x)
     assert counter.added == 0
+
+
+def test_a_value_of_rank_0_is_no_part_of_the_program(ops, compilations):
+    values = [jnp.int32(n) for n in range(8)]
+    ops.increment(values[0])
+    with compilations() as counter:
+        assert [int(ops.increment(value)) for value in values] == list(range(1, 9))
+    assert counter.added == 0

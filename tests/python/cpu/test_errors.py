@@ -227,13 +227,150 @@ def test_other_calls_of_the_program_are_not_blamed(ops):
             TypeError,
             ["fixture.copy_float64", "`x`", "float64", "jax_enable_x64"],
         ),
+        (
+            lambda ops: ops.softmax(None),
+            TypeError,
+            ["fixture.softmax", "`x`", "expected a float32[:] array", "got None"],
+        ),
+        (
+            lambda ops: ops.softmax(jax.ShapeDtypeStruct((3,), np.float32)),
+            TypeError,
+            ["fixture.softmax", "`x`", "expected a float32[:] array", "got ", "jax.eval_shape"],
+        ),
+        (
+            lambda ops: ops.increment(np.ones(1, np.int32)),
+            TypeError,
+            ["fixture.increment", "`y`", "expected rank 0, int32[]", "got shape (1,)"],
+        ),
+        (
+            lambda ops: ops.one_vector(np.ones(3, np.int32)),
+            TypeError,
+            ["fixture.one_vector", "`p`", "trailing dimensions (2,), int32[2]", "got shape (3,)"],
+        ),
+        (
+            lambda ops: ops.constrained(np.ones(6, np.float32), np.ones((3, 5), np.float32)),
+            ValueError,
+            ["fixture.constrained", "`rows`", "axis 1 must be 4", "got 5"],
+        ),
+        (
+            lambda ops: ops.one_int32(2.5),
+            TypeError,
+            ["fixture.one_int32", "`value`", "expected an int32", "got 2.5", "not integral"],
+        ),
+        (
+            lambda ops: ops.one_int32(True),
+            TypeError,
+            ["fixture.one_int32", "`value`", "expected an int32", "got True", "int(True)"],
+        ),
+        (
+            lambda ops: ops.one_uint8(-1),
+            OverflowError,
+            ["fixture.one_uint8", "`value`", "-1", "out of range for uint8", "from 0 to 255"],
+        ),
+        (
+            lambda ops: ops.one_bool(1),
+            TypeError,
+            ["fixture.one_bool", "`value`", "expected a bool", "got 1"],
+        ),
+        (
+            lambda ops: ops.one_float32("2"),
+            TypeError,
+            ["fixture.one_float32", "`value`", "expected a float32", "got '2'"],
+        ),
+        (
+            lambda ops: ops.one_float32(1e300),
+            OverflowError,
+            ["fixture.one_float32", "`value`", "1e+300", "out of range for float32"],
+        ),
+        (
+            lambda ops: ops.one_complex64("1j"),
+            TypeError,
+            ["fixture.one_complex64", "`value`", "expected a complex64", "got '1j'"],
+        ),
+        (
+            lambda ops: ops.slice_int8([1, 300], 2),
+            OverflowError,
+            ["fixture.slice_int8", "`values`[1]", "300", "-128 to 127"],
+        ),
+        (
+            lambda ops: ops.slice_float32(3.0, 1),
+            TypeError,
+            ["fixture.slice_float32", "`values`", "expected a sequence of float32", "got 3.0"],
+        ),
+        (
+            lambda ops: ops.slice_float32(np.ones((2, 2), np.float32), 2),
+            ValueError,
+            ["fixture.slice_float32", "`values`", "expected one axis", "got shape (2, 2)"],
+        ),
+        (
+            lambda ops: ops.fixed_int32([1, 2]),
+            ValueError,
+            ["fixture.fixed_int32", "`values`", "expected 3 values", "got 2"],
+        ),
+        (
+            lambda ops: ops.echo_text("\ud800", 3),
+            ValueError,
+            ["fixture.echo_text", "`text`", "not valid Unicode"],
+        ),
+        (
+            lambda ops: ops.named_shapes(np.ones((2, 3), np.float32), output_dims={"e": 3}),
+            ValueError,
+            ["fixture.named_shapes", "output_dims", "no output is named 'e'", "c, d"],
+        ),
+        (
+            lambda ops: ops.named_shapes(np.ones((2, 3), np.float32), output_dims={"d": -1}),
+            ValueError,
+            ["fixture.named_shapes", "output_dims of `d`", "cannot be negative", "got -1"],
+        ),
+        (
+            lambda ops: ops.named_shapes(np.ones((2, 3), np.float32), output_dims={"d": True}),
+            ValueError,
+            ["fixture.named_shapes", "output_dims of `d`", "must be an integer", "got True"],
+        ),
+        (
+            lambda ops: ops.iota(),
+            ValueError,
+            ["fixture.iota", "`out`", "no shape", "output_dims"],
+        ),
+        (
+            lambda ops: jax.vmap(ops.declared_unbatched)(np.ones((2, 3), np.float32)),
+            NotImplementedError,
+            ["fixture.declared_unbatched", "vmap_method is None", "sequential"],
+        ),
     ],
 )
-def test_at_trace_time(ops, compilations, call, error, parts):
+@pytest.mark.parametrize("traced", [False, True], ids=["eager", "traced"])
+def test_at_trace_time(ops, compilations, call, error, parts, traced):
     with compilations() as counter, pytest.raises(error) as raised:
-        call(ops)
+        if traced:
+            jax.jit(lambda: call(ops)).lower()
+        else:
+            call(ops)
     text = str(raised.value)
     assert text.startswith(parts[0] + ": ")
     for part in parts:
         assert part in text
+    assert counter.added == 0
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda f: jax.jit(f)(np.ones(3, np.int32)),
+        lambda f: jax.vmap(f)(np.ones((2, 3), np.int32)),
+        lambda f: jax.lax.map(f, np.ones((2, 3), np.int32)),
+        lambda f: jax.lax.cond(True, f, f, np.ones(3, np.int32)),
+        lambda f: jax.checkpoint(f)(np.ones(3, np.int32)),
+        lambda f: jax.eval_shape(f, jax.ShapeDtypeStruct((3,), np.int32)),
+    ],
+    ids=["jit", "vmap", "map", "cond", "checkpoint", "eval_shape"],
+)
+def test_in_every_transformation(ops, compilations, place):
+    # Outside the counted part: what these functions compile for themselves.
+    place(lambda x: x)
+    with compilations() as counter, pytest.raises(TypeError) as raised:
+        place(ops.softmax)
+    assert str(raised.value) == (
+        "fixture.softmax: parameter `x`: expected dtype float32, got int32"
+    )
     assert counter.added == 0

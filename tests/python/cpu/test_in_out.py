@@ -113,6 +113,21 @@ def test_donation(ops):
     assert y.is_deleted()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("compiled", [False, True], ids=["jit", "ahead-of-time"])
+def test_donation_of_a_batch(ops, compiled):
+    donated = jax.jit(jax.vmap(ops.add_to), donate_argnums=1)
+    x, y = jnp.ones((10, 100)), jnp.zeros((10, 100))
+    if compiled:
+        donated = donated.lower(x, y).compile()
+    address = y.unsafe_buffer_pointer()
+    result = donated(x, y)
+    np.testing.assert_array_equal(result, x)
+    assert y.is_deleted()
+    assert not x.is_deleted()
+    assert result.unsafe_buffer_pointer() == address
+
+
 def test_donation_of_a_plain_input_changes_nothing(ops):
     with warnings.catch_warnings():
         # Where the result cannot use the memory, JAX says so.

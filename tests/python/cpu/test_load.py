@@ -107,6 +107,32 @@ def test_loading_starts_no_backend(library, python):
     assert python(code, library).splitlines()[-1] == "none started"
 
 
+def test_a_library_that_nothing_refers_to(library, python):
+    code = """if True:
+        import gc, sys
+        import jax, jax_callable, numpy as np
+        x = np.arange(3, dtype=np.float32)
+        ops = jax_callable.load(sys.argv[1])
+        saxpy, program = ops.saxpy, jax.jit(lambda x: ops.softmax(ops.cumsum(x)))
+        before = np.asarray(program(x)).tolist()
+        compiled = jax.jit(ops.cumsum).lower(x).compile()
+        del ops
+        jax.clear_caches()
+        gc.collect()
+        print(np.asarray(saxpy(2.0, x, x)).tolist(), np.asarray(compiled(x)).tolist())
+        del saxpy
+        gc.collect()
+        again = jax_callable.load(sys.argv[1])
+        ops = again
+        same = np.asarray(program(x)).tolist() == before
+        print(np.asarray(again.saxpy(3.0, x, x)).tolist(), same)
+    """
+    assert python(code, library).splitlines() == [
+        "[0.0, 3.0, 6.0] [0.0, 1.0, 3.0]",
+        "[0.0, 4.0, 8.0] True",
+    ]
+
+
 def test_call_sites_go_with_their_programs(ops):
     jax.clear_caches()
     gc.collect()

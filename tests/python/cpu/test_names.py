@@ -107,6 +107,38 @@ def test_pickles(ops):
     assert pickle.loads(pickle.dumps(ops.fixture_dep.scale)) is ops.fixture_dep.scale
 
 
+def test_pickles_in_another_process(ops, python, tmp_path):
+    functions = [ops.softmax, functools.partial(ops.saxpy, 2.0, np.zeros(3, np.float32))]
+    file = tmp_path / "functions"
+    file.write_bytes(pickle.dumps((ops, functions)))
+    code = """if True:
+        import pickle, sys
+        import numpy as np
+        with open(sys.argv[1], "rb") as file:
+            ops, functions = pickle.load(file)
+        assert ops.softmax is functions[0]
+        for function in functions:
+            print(np.asarray(function(np.zeros(3, np.float32) + 1)).sum().round(3))
+    """
+    assert python(code, file).split() == ["1.0", "3.0"]
+
+
+def test_defaults_of_the_attribute(ops):
+    target = ops.documented.target
+    assert target.name == "documented"
+    assert target.vmap_method == "broadcast_all"
+    assert target.batch_dims == ()
+    assert target.vjp is None
+    assert not target.has_side_effect
+    assert [param.role for param in target.params] == ["input", "output"]
+    (handler,) = target.handlers
+    assert handler.scratch == ()
+    options = dict(handler.options)
+    assert (options.pop("graph_mode"), options.pop("preload")) == ("Jax", "CurrentDevice")
+    assert not any(options.values()), options
+    assert {"stage_in", "stage_out", "graph_cache_max", "modules", "state"} <= options.keys()
+
+
 def test_keys_are_carried(ops):
     target = ops.keyed.target
     assert target.batch_dims == ("n",)

@@ -61,7 +61,17 @@ def test_no_rule_fits(ops):
 
 @pytest.mark.parametrize(
     "given",
-    [5, (5,), [5], np.int64(5), np.array(5), np.array([5]), {"out": 5}, {"out": (np.uint8(5),)}],
+    [
+        5,
+        (5,),
+        [5],
+        np.int64(5),
+        np.array(5),
+        np.array([5]),
+        {"out": 5},
+        {"out": [5]},
+        {"out": (np.uint8(5),)},
+    ],
 )
 def test_forms(ops, given):
     iota = functools.partial(ops.iota, output_dims=given)

@@ -36,6 +36,20 @@ def test_unused_results(ops, added):
     assert added(unused, x, times=4) == [0, 4]
 
 
+def test_what_is_left_in_the_compiled_program(ops):
+    @jax.jit
+    def unused(x):
+        ops.count_pure(x)
+        ops.count_effectful(x)
+        return ops.count_pure(x + 1) + ops.count_pure(x + 1)
+
+    lowered = unused.lower(x)
+    text = lowered.compile().as_text()
+    assert text.count(ops.count_pure.target.target) == 1
+    assert text.count(ops.count_effectful.target.target) == 1
+    assert "custom_call_has_side_effect=true" in text
+
+
 def test_equal_calls(ops, added):
     @jax.jit
     def twice(x):

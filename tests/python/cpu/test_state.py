@@ -1,5 +1,6 @@
 """State of call sites: built when a program is compiled, kept, dropped with the program."""
 
+import concurrent.futures
 import functools
 import gc
 import threading
@@ -59,6 +60,25 @@ def test_built_once_for_each_call_site(ops, counts):
         np.testing.assert_array_equal(three, [1, 9, 3])
         assert (first, second) == (use, use)
     assert added() == [2, 0]
+
+
+def test_equal_calls_have_one_each(ops, counts):
+    added = counts()
+    function = program(ops, 2.0, 2.0)
+    for use in range(3):
+        assert [int(uses) for _, uses in function(INDEX)] == [use, use]
+    assert added() == [2, 0]
+
+
+def test_programs_of_other_devices_have_their_own(ops, counts):
+    added = counts()
+    function = program(ops, 2.0)
+    for use in range(3):
+        for device in jax.devices():
+            ((result, uses),) = function(jax.device_put(INDEX, device))
+            assert result.devices() == {device}
+            assert int(uses) == use
+    assert added() == [len(jax.devices()), 0]
 
 
 def test_not_built_by_tracing(ops, counts):
@@ -192,6 +212,21 @@ def test_shared_by_threads(ops, counts):
         thread.join()
     assert sorted(seen) == list(range(80))
     assert added() == [1, 0]
+
+
+def test_threads_that_compile_at_once(ops, counts):
+    added = counts()
+    barrier = threading.Barrier(8)
+
+    def work(_):
+        barrier.wait()
+        compiled = program(ops, 3.0).lower(INDEX).compile()
+        return [int(compiled(INDEX)[0][1]) for _ in range(5)]
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(work, range(8))) == [list(range(5))] * 8
+    forget(lambda: added()[1] == 8)
+    assert added() == [8, 8]
 
 
 def test_an_exported_program_builds_its_own(ops, counts):

@@ -1,6 +1,7 @@
 """Several threads: of XLA's pool inside a body, of Python's around calls."""
 
 import concurrent.futures
+import ctypes
 import functools
 import threading
 import time
@@ -9,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import Mesh, PartitionSpec
 
 
 @pytest.mark.parametrize("grain", [1, 7, 1000, 10**6])
@@ -84,6 +86,73 @@ def test_bodies_on_several_devices_run_at_the_same_time(ops):
         ops.softmax(jax.device_put(jnp.ones(3), device))
     with concurrent.futures.ThreadPoolExecutor(len(devices)) as pool:
         assert list(pool.map(call, devices)) == [True] * len(devices)
+
+
+def on_every_device(function):
+    """The function of each quarter of an array, each on a device of its own."""
+    spec = PartitionSpec("i")
+    mesh = Mesh(np.array(jax.devices()), ("i",))
+    return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=spec, out_specs=spec))
+
+
+def test_bodies_of_one_program_run_at_the_same_time(ops):
+    def program(x):
+        met, out = ops.meet(4, 20.0, x)
+        return met[None], out
+
+    met, out = on_every_device(program)(jnp.ones(12))
+    assert np.asarray(met).tolist() == [True] * 4
+    np.testing.assert_array_equal(out, np.ones(12))
+
+
+def test_two_bodies_take_the_time_of_one(ops):
+    pause = jax.jit(functools.partial(ops.pause, 0.3))
+    arguments = [jax.device_put(jnp.ones(3), device) for device in jax.devices()[:2]]
+
+    def seconds():
+        start = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda x: jax.block_until_ready(pause(x)), arguments))
+        return time.monotonic() - start
+
+    seconds()  # Compiles.
+    assert 0.3 <= min(seconds() for _ in range(3)) < 0.55
+
+
+def test_bodies_run_while_another_thread_holds_the_interpreter(ops):
+    program = on_every_device(lambda x: ops.softmax(ops.pause(0.3, ops.pause(0.3, x))))
+    x = jnp.ones(12)
+    jax.block_until_ready(program(x))
+    result = program(x)
+    assert not result.is_ready()
+    # A call through PyDLL keeps the interpreter's lock. It is longer than the program, which
+    # begins the second pause and the rest meanwhile.
+    ctypes.PyDLL(None).usleep(1_500_000)
+    assert result.is_ready()
+    np.testing.assert_allclose(result, np.full(12, 1 / 3), rtol=1e-6)
+
+
+def test_sixteen_threads_trace_and_call(ops):
+    barrier = threading.Barrier(16)
+    x = np.arange(6, dtype=np.float32)
+
+    def work(i):
+        barrier.wait()
+        for step in range(6):
+            a, n = float(i % 4 + 4 * step), 3 + step % 3
+            part = x[:n]
+            rows = np.stack([part, part + i])
+            # Some are the same in several threads, some are one thread's.
+            np.testing.assert_array_equal(ops.saxpy(a, part, part), (a + 1) * part)
+            program = jax.jit(lambda x, a=a: ops.saxpy(a, ops.cumsum(x), x))
+            np.testing.assert_array_equal(program(part), a * np.cumsum(part) + part)
+            batched = jax.vmap(functools.partial(ops.saxpy, a + i))
+            np.testing.assert_array_equal(batched(rows, rows), (a + i + 1) * rows)
+            assert ops.iota(output_dims=n + i).shape == (n + i,)
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(work, range(16)))
 
 
 def test_python_goes_on_while_a_body_runs(ops):
