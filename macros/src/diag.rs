@@ -239,6 +239,11 @@ diagnostics! {
     JC0079 state_asked(name)
         "`{name}` is a state that nothing builds, or the second one",
         help: "give its constructor with `state = ...`, one for a function";
+
+    // Derivatives.
+    JC0080 vjp_does_not_fit(vjp, name)
+        "`{vjp}` does not fit as the `vjp` of `{name}`",
+        help: "it may take inputs, outputs and scalars of `{name}` under their names, takes `ct_<output>` and returns `d_<input>`:";
 }
 
 /// Where in the source something stands.

@@ -57,6 +57,7 @@ mod signature;
 mod state;
 mod statics;
 pub mod testing;
+mod vjp;
 
 #[doc(hidden)]
 #[path = "private.rs"]
