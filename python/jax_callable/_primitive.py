@@ -178,6 +178,14 @@ def _vary(array: Any, axes: tuple[Any, ...]) -> Any:
     return lax.pvary(array, axes)
 
 
+def in_sharding_of(aval: Any, array: Any) -> Any:
+    """The array with the sharding of a type, where mesh axes are explicit."""
+    if jax.typeof(array).sharding.spec == aval.sharding.spec:
+        return array
+    # Before there was this function, JAX took cotangents of any sharding.
+    return jax.reshard(array, aval.sharding) if hasattr(jax, "reshard") else array
+
+
 def _in_out_indices(target: Target) -> list[int]:
     return [i for i, param in enumerate(target.operands) if param.role == "in_out"]
 

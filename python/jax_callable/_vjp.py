@@ -7,6 +7,7 @@ call, and beside it its tangents, in a primitive that can only be transposed.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from jax.interpreters import ad, batching, mlir
 
 from jax_callable._dims import Size
 from jax_callable._manifest import Param, Target
-from jax_callable._primitive import Call, callable_p, in_varying_axes_of
+from jax_callable._primitive import Call, callable_p, in_sharding_of, in_varying_axes_of
 from jax_callable._scalars import numpy_dtype
 from jax_callable.errors import ManifestError
 
@@ -61,62 +62,74 @@ def link(callables: Iterable[Callable]) -> None:
 
 def _match(target: Target, backward: Callable) -> Vjp:
     """Matches parameters by their names; `runtime/src/vjp.rs` has the rules."""
-    meanings: dict[str, tuple[str, int]] = {}
-    types: dict[str, Param] = {}
-    for i, param in enumerate(target.results):
-        meanings[f"out_{param.name}"] = meanings[param.name] = ("result", i)
-        if _has_derivative(param):
-            meanings[f"ct_{param.name}"] = ("cotangent", i)
-        types |= {f"{prefix}{param.name}": param for prefix in ("out_", "ct_", "")}
-    derivatives: dict[str, Param] = {}
-    for i, param in enumerate(target.operands):
-        meanings[param.name] = ("operand", i)
-        if _has_derivative(param):
-            derivatives[f"d_{param.name}"] = param
-    # A name of the forward callable itself stands for that parameter.
-    types |= {param.name: param for param in target.params}
-
-    taken = {}
+    path = backward.target.path
+    names = _Names(target)
+    taken: dict[str, tuple[str, int]] = {}
     for param in backward.target.inputs:
-        if param.role == "in_out":  # of an in-out: its cotangent, which becomes its derivative
-            owner = derivatives.get(param.name)
-            meaning, wanted = meanings.get(f"ct_{owner and owner.name}"), owner
-        else:
-            meaning, wanted = meanings.get(param.name), types.get(param.name)
-        if wanted is None or (meaning is None and wanted.is_array):
-            raise _misfit(target, f"`{param.name}` of {backward.target.path} has no meaning")
-        _require_type(target, backward.target, param, wanted)
+        wanted, meaning = names.in_out(param) if param.role == "in_out" else names.taken(param)
+        if wanted is None:
+            raise _misfit(target, f"`{param.name}` of {path} has no meaning")
+        _require_type(target, path, param, wanted)
         if meaning is not None:
             taken[param.name] = meaning
-    positions = {}
+    returned: dict[str, int] = {}
     for i, param in enumerate(backward.target.results):
-        if param.name not in derivatives:
-            raise _misfit(target, f"`{param.name}` of {backward.target.path} has no meaning")
-        _require_type(target, backward.target, param, derivatives[param.name])
-        positions[param.name] = i
-    if missing := [f"`{name}`" for name in derivatives if name not in positions]:
-        raise _misfit(target, f"{backward.target.path} does not return {', '.join(missing)}")
+        if param.name not in names.derivatives:
+            raise _misfit(target, f"`{param.name}` of {path} has no meaning")
+        _require_type(target, path, param, names.derivatives[param.name])
+        returned[param.name] = i
+    if missing := [f"`{name}`" for name in names.derivatives if name not in returned]:
+        raise _misfit(target, f"{path} does not return {', '.join(missing)}")
     if not any(kind == "cotangent" for kind, _ in taken.values()):
-        raise _misfit(target, f"{backward.target.path} takes no cotangent")
+        raise _misfit(target, f"{path} takes no cotangent")
     return Vjp(
         backward,
         tuple(taken[param.name] for param in backward.target.operands),
-        tuple(positions.get(f"d_{param.name}") for param in target.operands),
+        tuple(returned.get(f"d_{param.name}") for param in target.operands),
     )
+
+
+class _Names:
+    """What names in a backward callable stand for."""
+
+    def __init__(self, target: Target) -> None:
+        self._taken: dict[str, tuple[Param, tuple[str, int] | None]] = {}
+        for i, param in enumerate(target.results):
+            self._taken[f"out_{param.name}"] = self._taken[param.name] = (param, ("result", i))
+            if _has_derivative(param):
+                self._taken[f"ct_{param.name}"] = (param, ("cotangent", i))
+        # A name of the forward callable itself stands for that parameter.
+        for i, param in enumerate(target.operands):
+            self._taken[param.name] = (param, ("operand", i))
+        self._taken |= {each.name: (each, None) for each in target.inputs if not each.is_array}
+        self.derivatives = {
+            f"d_{param.name}": param for param in target.operands if _has_derivative(param)
+        }
+
+    def taken(self, param: Param) -> tuple[Param | None, tuple[str, int] | None]:
+        """The parameter whose type it has, and where its value is; no place for scalars."""
+        return self._taken.get(param.name, (None, None))
+
+    def in_out(self, param: Param) -> tuple[Param | None, tuple[str, int] | None]:
+        """The same for an in-out: a cotangent, which becomes a derivative."""
+        owner = self.derivatives.get(param.name)
+        if owner is None or owner.role != "in_out":
+            return None, None
+        return self._taken[f"ct_{owner.name}"]
 
 
 def _has_derivative(param: Param) -> bool:
     return jnp.issubdtype(numpy_dtype(param.dtype), jnp.inexact)
 
 
-def _require_type(target: Target, backward: Target, param: Param, wanted: Param) -> None:
+def _require_type(target: Target, backward: str, param: Param, wanted: Param) -> None:
     found, expected = (
         (each.is_array, each.dtype, each.length, each.rank, each.packed) for each in (param, wanted)
     )
     if found != expected:
         raise _misfit(
             target,
-            f"`{param.name}` of {backward.path} is {param}, but `{wanted.name}` of {target.path} "
+            f"`{param.name}` of {backward} is {param}, but `{wanted.name}` of {target.path} "
             f"is {wanted}",
         )
 
@@ -128,6 +141,25 @@ def _misfit(target: Target, reason: str) -> ManifestError:
     )
 
 
+@dataclass(frozen=True)
+class Tangents:
+    """What is known of the tangents of a call: all but their values.
+
+    Attributes:
+        call: The call.
+        batch: The batch axes of its operands.
+        given: The operands whose tangents are not zero.
+        shapes: The shapes of all operands, without batch axes.
+        types: JAX's types of the tangents of results, of those that have derivatives.
+    """
+
+    call: Call
+    batch: tuple[str, ...]
+    given: tuple[int, ...]
+    shapes: tuple[tuple[Size, ...], ...]
+    types: tuple[Any, ...]
+
+
 tangent_p = Primitive("jax_callable_tangent")
 tangent_p.multiple_results = True
 
@@ -135,8 +167,7 @@ tangent_p.multiple_results = True
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, call: Call, batch: tuple[str, ...]
 ) -> tuple[list[Any], list[Any]]:
-    vjp = call.vjp
-    if vjp is None:
+    if call.vjp is None:
         raise NotImplementedError(
             f"{call.target.path}: JAX cannot differentiate a Rust function by itself. Name the "
             "callable that computes its derivative in Rust, #[jax_callable(vjp = ...)], wrap the "
@@ -145,20 +176,21 @@ def _jvp(
         )
     results = callable_p.bind(*primals, call=call, batch=batch)
     sources = {"operand": primals, "result": results}
-    kept = [sources[kind][i] for kind, i in vjp.arguments if kind != "cotangent"]
+    kept = [sources[kind][i] for kind, i in call.vjp.arguments if kind != "cotangent"]
     given = tuple(i for i, tangent in enumerate(tangents) if type(tangent) is not ad.Zero)
     types = [jax.typeof(result).to_tangent_aval() for result in results]
     smooth = [_has_derivative(param) for param in call.target.results]
-    rank = len(batch[0])
     moved = tangent_p.bind(
         *kept,
         # Where operands vary over more axes of a mesh than others, all derivatives do.
         *in_varying_axes_of(results[0], [tangents[i] for i in given]),
-        call=call,
-        batch=batch,
-        given=given,
-        shapes=tuple(primal.shape[rank:] for primal in primals),
-        types=tuple(each for each, is_smooth in zip(types, smooth, strict=True) if is_smooth),
+        of=Tangents(
+            call=call,
+            batch=batch,
+            given=given,
+            shapes=tuple(primal.shape[len(batch[0]) :] for primal in primals),
+            types=tuple(each for each, is_smooth in zip(types, smooth, strict=True) if is_smooth),
+        ),
     )
     rest = iter(moved)
     return results, [
@@ -170,55 +202,47 @@ def _jvp(
 ad.primitive_jvps[callable_p] = _jvp
 
 
-@tangent_p.def_abstract_eval
-def _tangent_types(*_: Any, types: tuple[Any, ...], **__: Any) -> list[Any]:
-    return list(types)
+def _tangent_types(*_: Any, of: Tangents) -> list[Any]:
+    return list(of.types)
 
 
-def _transpose(
-    cotangents: Sequence[Any],
-    *arguments: Any,
-    call: Call,
-    batch: tuple[str, ...],
-    given: tuple[int, ...],
-    shapes: tuple[tuple[Size, ...], ...],
-    types: tuple[Any, ...],
-) -> list[Any]:
-    vjp = call.vjp
-    assert vjp is not None
+tangent_p.def_abstract_eval(_tangent_types)
+
+
+def _transpose(cotangents: Sequence[Any], *arguments: Any, of: Tangents) -> list[Any]:
     kept = iter(arguments)
     incoming = iter([ad.instantiate_zeros(each) for each in cotangents])
     by_result = [
-        next(incoming) if _has_derivative(param) else None for param in call.target.results
+        next(incoming) if _has_derivative(param) else None for param in of.call.target.results
     ]
     operands = [
-        by_result[i] if kind == "cotangent" else next(kept) for kind, i in vjp.arguments
+        by_result[i] if kind == "cotangent" else next(kept) for kind, i in _vjp(of).arguments
     ]
-    outgoing = _derivatives(call, batch, operands, shapes)
+    outgoing = _derivatives(of, operands)
     tangents = list(kept)
     return [None] * (len(arguments) - len(tangents)) + [
-        outgoing[i] if ad.is_undefined_primal(tangent) else None
-        for i, tangent in zip(given, tangents, strict=True)
+        in_sharding_of(tangent.aval, outgoing[i]) if ad.is_undefined_primal(tangent) else None
+        for i, tangent in zip(of.given, tangents, strict=True)
     ]
 
 
 ad.primitive_transposes[tangent_p] = _transpose
 
 
-def _refuse_forward_mode(*_: Any, call: Call, **__: Any) -> Any:
+def _refuse_forward_mode(*_: Any, of: Tangents) -> Any:
     raise NotImplementedError(
-        f"{call.target.path}: forward-mode differentiation (jax.jvp, jax.jacfwd, jax.linearize, "
-        "and jax.hessian) is not offered: the vjp of a Rust function is reverse mode. Use "
-        "jax.grad, jax.vjp or jax.jacrev"
+        f"{of.call.target.path}: forward-mode differentiation (jax.jvp, jax.jacfwd, jax.linearize, "
+        "jax.hessian) is not offered: the vjp of a Rust function is reverse mode. Use jax.grad, "
+        "jax.vjp or jax.jacrev"
     )
 
 
-def _refuse_in_lowering(ctx: Any, *_: Any, call: Call, **__: Any) -> Any:
-    _refuse_forward_mode(call=call)
+def _refuse_in_lowering(_: Any, *__: Any, of: Tangents) -> Any:
+    _refuse_forward_mode(of=of)
 
 
-def _refuse_in_vmap(operands: Any, dims: Any, *, call: Call, **__: Any) -> Any:
-    _refuse_forward_mode(call=call)
+def _refuse_in_vmap(_: Any, __: Any, *, of: Tangents) -> Any:
+    _refuse_forward_mode(of=of)
 
 
 tangent_p.def_impl(_refuse_forward_mode)
@@ -226,22 +250,19 @@ mlir.register_lowering(tangent_p, _refuse_in_lowering)
 batching.primitive_batchers[tangent_p] = _refuse_in_vmap
 
 
-def _derivatives(
-    call: Call,
-    batch: tuple[str, ...],
-    operands: Sequence[Any],
-    shapes: tuple[tuple[Size, ...], ...],
-) -> list[Any]:
+def _vjp(of: Tangents) -> Vjp:
+    assert of.call.vjp is not None  # or there would be no tangents
+    return of.call.vjp
+
+
+def _derivatives(of: Tangents, operands: Sequence[Any]) -> list[Any]:
     """Calls the backward callable: the derivative of each operand of the forward call, or None.
 
     Args:
-        call: The forward call.
-        batch: The batch axes of its operands.
-        operands: What the backward callable takes.
-        shapes: The shapes of the forward call's operands, without batch axes.
+        of: The forward call.
+        operands: What the backward callable takes, batch axes included.
     """
-    vjp = call.vjp
-    assert vjp is not None
+    vjp, batch = _vjp(of), of.batch
     rank = len(batch[0])
     # Each batch axis is a vmap of its own, over the arrays that have it.
     axes = [batch[i] if kind == "operand" else "1" * rank for kind, i in vjp.arguments]
@@ -249,18 +270,13 @@ def _derivatives(
         lax.squeeze(operand, _axes_without(has))
         for operand, has in zip(operands, axes, strict=True)
     ]
-
-    def element(*operands: Any) -> list[Any]:
-        return _call_backward(call, vjp, operands, shapes)
-
+    backward = functools.partial(_call_backward, of)
     for axis in reversed(range(rank)):
-        element = jax.vmap(element, [0 if has[axis] == "1" else None for has in axes])
-    results = element(*operands)
-    # What all elements share has the sum of their derivatives.
+        backward = jax.vmap(backward, [0 if has[axis] == "1" else None for has in axes])
+    results = backward(*operands)
+    # What elements of the batch share has the sum of their derivatives.
     return [
-        None if i is None else jnp.sum(results[i], _axes_without(has), keepdims=True)
-        if "0" in has
-        else results[i]
+        None if i is None else _summed(results[i], _axes_without(has))
         for i, has in zip(vjp.derivatives, batch, strict=True)
     ]
 
@@ -269,25 +285,28 @@ def _axes_without(batch: str) -> tuple[int, ...]:
     return tuple(axis for axis, has in enumerate(batch) if has == "0")
 
 
-def _call_backward(
-    call: Call, vjp: Vjp, operands: Sequence[Any], shapes: tuple[tuple[Size, ...], ...]
-) -> list[Any]:
+def _summed(array: Any, axes: tuple[int, ...]) -> Any:
+    return jnp.sum(array, axes, keepdims=True) if axes else array
+
+
+def _call_backward(of: Tangents, *operands: Any) -> list[Any]:
+    call, vjp = of.call, _vjp(of)
     target = vjp.backward.target
     attributes = dict(call.attributes)
     scalars = {each.name: attributes[each.name] for each in target.inputs if not each.is_array}
     wanted = {
         target.results[i].name: (param.name, shape)
-        for i, param, shape in zip(vjp.derivatives, call.target.operands, shapes, strict=True)
+        for i, param, shape in zip(vjp.derivatives, call.target.operands, of.shapes, strict=True)
         if i is not None
     }
-    # Only where no rule of the author's would say it, for the handler checks rules.
+    # Only where the default rule does not say it, for the handler checks rules.
     first = operands[0].shape[: target.operands[0].rank]
     output_dims = {
-        output.name: shape
+        output.name: wanted[output.name][1]
         for output in target.outputs
-        for _, shape in [wanted[output.name]]
-        if output.dims is None and shape[: output.rank] != first
+        if output.dims is None and wanted[output.name][1][: output.rank] != first
     }
+    # What was chosen for the forward call is meant for both.
     chosen = call.vmap_method != call.target.vmap_method
     method = call.vmap_method if chosen else target.vmap_method
     results = vjp.backward._bind(scalars, operands, output_dims or None, method)

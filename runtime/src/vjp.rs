@@ -233,9 +233,8 @@ const fn is_same_type(a: &ParamType, b: &ParamType) -> bool {
         };
     }
     if let (Some(dtype), Some(other)) = (a.dtype, b.dtype) {
-        let mut same = dtype as i32 == other as i32
-            && a.rank == b.rank
-            && a.packed.len() == b.packed.len();
+        let mut same =
+            dtype as i32 == other as i32 && a.rank == b.rank && a.packed.len() == b.packed.len();
         let mut i = 0;
         while same && i < a.packed.len() {
             same = a.packed[i] == b.packed[i];
