@@ -305,10 +305,10 @@ fn vjp_tokens(callable: &Callable) -> Option<TokenStream> {
     let private = ctx.private();
     let [forward, backward] = [quote!(#ident), quote!(#path)]
         .map(|path| quote!(<#path::Def as #private::Definition>::CALLABLE));
-    let text = diag::vjp_does_not_fit(text_of(path), &name.text).to_string();
+    let [what, help] = diag::vjp_does_not_fit(text_of(path), &name.text).parts();
     let At { start, end } = At::of(path);
     let require = Ident::new("__require", start);
-    let args = quote_spanned!(end=> (#forward, #backward, #text));
+    let args = quote_spanned!(end=> (#forward, #backward, #what, #help));
     Some(quote! {
         const _: () = {
             use #private::require_vjp as __require;

@@ -16,7 +16,7 @@ use crate::signature::{Callable, Kind, Length, Param, ParamType, Platform, Stati
 
 /// Fails the build unless `backward` fits `forward`, with all that is wrong.
 #[track_caller]
-pub const fn require_vjp(forward: &Callable, backward: &Callable, message: &str) {
+pub const fn require_vjp(forward: &Callable, backward: &Callable, what: &str, help: &str) {
     // One that has mistakes of its own was replaced by `check::MISTAKEN`.
     if backward.module.is_empty() {
         return;
@@ -24,7 +24,7 @@ pub const fn require_vjp(forward: &Callable, backward: &Callable, message: &str)
     let problems = problems(forward, backward);
     if problems.len > 0 {
         let mut text = Text::new();
-        text.add(message).add(problems.as_str());
+        text.add(what).add(problems.as_str()).add("\n").add(help);
         panic!("{}", text.as_str());
     }
 }
@@ -67,7 +67,7 @@ const fn problems(forward: &Callable, backward: &Callable) -> Text {
     }
     if !has_cotangent {
         text.line(backward.name);
-        text.add(" takes no cotangent: `ct_<output>` of an output with derivatives");
+        text.add(" takes no `ct_<output>` of an output with a derivative");
     }
     let mut i = 0;
     while i < forward.params.len() {
@@ -110,7 +110,7 @@ const fn taken(forward: &Callable, param: &Param, meaning: Meaning, text: &mut T
         Meaning::Unknown => {
             text.line(param.name).add(" is neither a parameter of ");
             text.name(forward.name)
-                .add(", nor `ct_<output>` or `out_<in-out>` of one");
+                .add(", nor `ct_<output>` or `out_<in-out>`");
         }
         Meaning::Cotangent(i) if !has_derivative(&forward.params[i]) => {
             without_derivative(param.name, &forward.params[i], text);
@@ -333,18 +333,19 @@ impl Text {
                 match length {
                     Length::One => self,
                     Length::Slice => self.add(" slice"),
-                    Length::Fixed(k) => self.add(" array of ").number(k),
+                    Length::Fixed(k) => self.add(" list of ").number(k),
                 }
             }
             (None, Some(dtype)) => {
-                self.add("an array of ").add(dtype.name());
+                self.add("an array of ").add(dtype.name()).add(" of rank ");
+                self.number(param.ty.rank);
                 let mut i = 0;
                 while i < param.ty.packed.len() {
-                    self.add(if i == 0 { " packed by " } else { " x " });
+                    self.add(if i == 0 { " with elements of " } else { " x " });
                     self.number(param.ty.packed[i]);
                     i += 1;
                 }
-                self.add(" of rank ").number(param.ty.rank)
+                self
             }
             (None, None) => self.add("no value"),
         }
@@ -355,5 +356,132 @@ impl Text {
             Ok(text) => text,
             Err(_) => "",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::MISTAKEN;
+    use crate::cpu::{Array, ArrayMut};
+    use crate::param::FfiArg;
+
+    const fn param(name: &'static str, ty: ParamType, in_out: bool) -> Param {
+        Param {
+            name,
+            ty,
+            in_out,
+            dims: None,
+        }
+    }
+
+    const IN: ParamType = <Array<'static, f32, 1> as FfiArg<'static>>::TYPE;
+    const OUT: ParamType = <ArrayMut<'static, f32, 1> as FfiArg<'static>>::TYPE;
+    const COUNT: ParamType = <Array<'static, i32, 1> as FfiArg<'static>>::TYPE;
+    const SCALAR: ParamType = <f32 as FfiArg<'static>>::TYPE;
+
+    const fn callable(name: &'static str, params: &'static [Param]) -> Callable {
+        Callable {
+            name,
+            module: "tests",
+            params,
+            ..MISTAKEN
+        }
+    }
+
+    /// `f(a, x, n, y in-out) -> y, z`.
+    const FORWARD: Callable = callable(
+        "f",
+        &[
+            param("a", SCALAR, false),
+            param("x", IN, false),
+            param("n", COUNT, false),
+            param("y", OUT, true),
+            param("z", OUT, false),
+        ],
+    );
+
+    fn lines(params: &'static [Param]) -> Vec<String> {
+        let text = problems(&FORWARD, &callable("b", params));
+        text.as_str().lines().skip(1).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn names_have_meanings() {
+        let meaning = |name| meaning(&FORWARD, name);
+        for (i, param) in FORWARD.params.iter().enumerate() {
+            assert_eq!(meaning(param.name), Meaning::Value(i));
+        }
+        assert_eq!(meaning("out_y"), Meaning::Value(3));
+        assert_eq!(meaning("out_z"), Meaning::Value(4));
+        assert_eq!(meaning("ct_y"), Meaning::Cotangent(3));
+        assert_eq!(meaning("ct_z"), Meaning::Cotangent(4));
+        for name in ["out_x", "ct_x", "ct_a", "d_x", "ct_", "", "yy", "ct_ct_y"] {
+            assert_eq!(meaning(name), Meaning::Unknown, "{name}");
+        }
+        // A name of its own comes first.
+        const OWN: Callable = callable("f", &[param("y", OUT, true), param("ct_y", IN, false)]);
+        assert_eq!(super::meaning(&OWN, "ct_y"), Meaning::Value(1));
+    }
+
+    #[test]
+    fn one_that_fits() {
+        const RIGHT: &[Param] = &[
+            param("ct_z", IN, false),
+            param("out_y", IN, false),
+            param("y", IN, false),
+            param("a", SCALAR, false),
+            param("d_y", OUT, true),
+            param("d_x", OUT, false),
+        ];
+        assert_eq!(lines(RIGHT), [""; 0]);
+        const FITS: Callable = callable("b", RIGHT);
+        const { require_vjp(&FORWARD, &FITS, "what", "help") }
+        const { require_vjp(&FORWARD, &MISTAKEN, "what", "help") }
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_said() {
+        const WRONG: &[Param] = &[
+            param("a", IN, false),
+            param("x", COUNT, false),
+            param("w", IN, false),
+            param("d_x", OUT, true),
+            param("d_n", OUT, false),
+            param("d_a", OUT, false),
+        ];
+        assert_eq!(
+            lines(WRONG),
+            [
+                "- `a` is an array of float32 of rank 1, but `a` of `f` is a static float32",
+                "- `x` is an array of int32 of rank 1, but `x` of `f` is an array of float32 of rank 1",
+                "- `w` is neither a parameter of `f`, nor `ct_<output>` or `out_<in-out>`",
+                "- `d_x` is an in-out, which only `d_<in-out>` can be",
+                "- `d_n` does not exist, for `n` has no derivative: it is an array of int32 of rank 1",
+                "- `d_a` is an output, but no `d_<input>` of `f`",
+                "- `b` has no output `d_y`, an array of float32 of rank 1",
+            ]
+        );
+        const LAZY: &[Param] = &[param("d_x", OUT, false), param("d_y", OUT, false)];
+        assert_eq!(
+            lines(LAZY),
+            ["- `b` takes no `ct_<output>` of an output with a derivative"]
+        );
+    }
+
+    #[test]
+    #[should_panic = "what\n- `b` has no output `d_y`, an array of float32 of rank 1\nhelp"]
+    fn what_does_not_fit_panics() {
+        const WRONG: &[Param] = &[param("ct_z", IN, false), param("d_x", OUT, false)];
+        require_vjp(&FORWARD, &callable("b", WRONG), "what", "help");
+    }
+
+    #[test]
+    fn texts_that_are_too_long_lose_their_end() {
+        let mut text = Text::new();
+        for _ in 0..2 * Text::ROOM {
+            text.number(1207).add("ü");
+        }
+        assert!(text.len > Text::ROOM - 8 && text.as_str().starts_with("1207ü1207ü"));
     }
 }
