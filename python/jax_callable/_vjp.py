@@ -49,96 +49,46 @@ def link(callables: Iterable[Callable]) -> None:
     """Gives each callable of a library the one that its `vjp` names.
 
     Raises:
-        ManifestError: They do not fit, which the Rust compiler should have refused.
+        ManifestError: A callable that is named is not in the library.
     """
     by_name = {(each.target.crate, each.target.name): each for each in callables}
     for forward in by_name.values():
         name = forward.target.vjp
-        if name is not None:
-            if name not in by_name:
-                raise _misfit(forward.target, f"{'.'.join(name)} is not in the library")
-            forward._vjp = _match(forward.target, by_name[name])
+        if name is None:
+            continue
+        if name not in by_name:
+            raise ManifestError(
+                f"{forward.target.path}: its vjp, {'.'.join(name)}, is not in the library; keep "
+                f"it there with jax_callable::link!({name[0]});"
+            )
+        forward._vjp = _match(forward.target, by_name[name])
 
 
 def _match(target: Target, backward: Callable) -> Vjp:
-    """Matches parameters by their names; `runtime/src/vjp.rs` has the rules."""
-    path = backward.target.path
-    names = _Names(target)
-    taken: dict[str, tuple[str, int]] = {}
-    for param in backward.target.inputs:
-        wanted, meaning = names.in_out(param) if param.role == "in_out" else names.taken(param)
-        if wanted is None:
-            raise _misfit(target, f"`{param.name}` of {path} has no meaning")
-        _require_type(target, path, param, wanted)
-        if meaning is not None:
-            taken[param.name] = meaning
-    returned: dict[str, int] = {}
-    for i, param in enumerate(backward.target.results):
-        if param.name not in names.derivatives:
-            raise _misfit(target, f"`{param.name}` of {path} has no meaning")
-        _require_type(target, path, param, names.derivatives[param.name])
-        returned[param.name] = i
-    if missing := [f"`{name}`" for name in names.derivatives if name not in returned]:
-        raise _misfit(target, f"{path} does not return {', '.join(missing)}")
-    if not any(kind == "cotangent" for kind, _ in taken.values()):
-        raise _misfit(target, f"{path} takes no cotangent")
-    return Vjp(
-        backward,
-        tuple(taken[param.name] for param in backward.target.operands),
-        tuple(returned.get(f"d_{param.name}") for param in target.operands),
-    )
+    """Finds parameters by their names.
 
-
-class _Names:
-    """What names in a backward callable stand for."""
-
-    def __init__(self, target: Target) -> None:
-        self._taken: dict[str, tuple[Param, tuple[str, int] | None]] = {}
-        for i, param in enumerate(target.results):
-            self._taken[f"out_{param.name}"] = self._taken[param.name] = (param, ("result", i))
-            if _has_derivative(param):
-                self._taken[f"ct_{param.name}"] = (param, ("cotangent", i))
-        # A name of the forward callable itself stands for that parameter.
-        for i, param in enumerate(target.operands):
-            self._taken[param.name] = (param, ("operand", i))
-        self._taken |= {each.name: (each, None) for each in target.inputs if not each.is_array}
-        self.derivatives = {
-            f"d_{param.name}": param for param in target.operands if _has_derivative(param)
-        }
-
-    def taken(self, param: Param) -> tuple[Param | None, tuple[str, int] | None]:
-        """The parameter whose type it has, and where its value is; no place for scalars."""
-        return self._taken.get(param.name, (None, None))
-
-    def in_out(self, param: Param) -> tuple[Param | None, tuple[str, int] | None]:
-        """The same for an in-out: a cotangent, which becomes a derivative."""
-        owner = self.derivatives.get(param.name)
-        if owner is None or owner.role != "in_out":
-            return None, None
-        return self._taken[f"ct_{owner.name}"]
+    The Rust compiler has checked that they fit; `runtime/src/vjp.rs` has the rules.
+    """
+    results = {param.name: i for i, param in enumerate(target.results)}
+    meanings = {f"out_{name}": ("result", i) for name, i in results.items()}
+    meanings |= {f"ct_{name}": ("cotangent", i) for name, i in results.items()}
+    # A name of the forward callable itself stands for that parameter: of an in-out, before the call.
+    meanings |= {name: ("result", i) for name, i in results.items()}
+    meanings |= {param.name: ("operand", i) for i, param in enumerate(target.operands)}
+    # An in-out is a cotangent that becomes a derivative.
+    arguments = [
+        ("cotangent", results[param.name.removeprefix("d_")])
+        if param.role == "in_out"
+        else meanings[param.name]
+        for param in backward.target.operands
+    ]
+    returned = {param.name: i for i, param in enumerate(backward.target.results)}
+    derivatives = [returned.get(f"d_{param.name}") for param in target.operands]
+    return Vjp(backward, tuple(arguments), tuple(derivatives))
 
 
 def _has_derivative(param: Param) -> bool:
     return jnp.issubdtype(numpy_dtype(param.dtype), jnp.inexact)
-
-
-def _require_type(target: Target, backward: str, param: Param, wanted: Param) -> None:
-    found, expected = (
-        (each.is_array, each.dtype, each.length, each.rank, each.packed) for each in (param, wanted)
-    )
-    if found != expected:
-        raise _misfit(
-            target,
-            f"`{param.name}` of {backward} is {param}, but `{wanted.name}` of {target.path} "
-            f"is {wanted}",
-        )
-
-
-def _misfit(target: Target, reason: str) -> ManifestError:
-    return ManifestError(
-        f"{target.path}: its vjp does not fit: {reason}; rebuild the library with a released "
-        "jax-callable crate"
-    )
 
 
 @dataclass(frozen=True)
@@ -167,19 +117,21 @@ tangent_p.multiple_results = True
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, call: Call, batch: tuple[str, ...]
 ) -> tuple[list[Any], list[Any]]:
-    if call.vjp is None:
+    smooth = [_has_derivative(param) for param in call.target.results]
+    if call.vjp is None and any(smooth):
         raise NotImplementedError(
             f"{call.target.path}: JAX cannot differentiate a Rust function by itself. Name the "
             "callable that computes its derivative in Rust, #[jax_callable(vjp = ...)], wrap the "
-            "call in jax.custom_vjp with a rule for its derivative, or cut it out with "
-            "jax.lax.stop_gradient"
+            "call in jax.custom_vjp, in forward mode in jax.custom_jvp, with a rule for its "
+            "derivative, or cut it out with jax.lax.stop_gradient"
         )
     results = callable_p.bind(*primals, call=call, batch=batch)
+    types = [jax.typeof(result).to_tangent_aval() for result in results]
+    if call.vjp is None:
+        return results, [ad.Zero(each) for each in types]
     sources = {"operand": primals, "result": results}
     kept = [sources[kind][i] for kind, i in call.vjp.arguments if kind != "cotangent"]
     given = tuple(i for i, tangent in enumerate(tangents) if type(tangent) is not ad.Zero)
-    types = [jax.typeof(result).to_tangent_aval() for result in results]
-    smooth = [_has_derivative(param) for param in call.target.results]
     moved = tangent_p.bind(
         *kept,
         # Where operands vary over more axes of a mesh than others, all derivatives do.
@@ -233,21 +185,15 @@ def _refuse_forward_mode(*_: Any, of: Tangents) -> Any:
     raise NotImplementedError(
         f"{of.call.target.path}: forward-mode differentiation (jax.jvp, jax.jacfwd, jax.linearize, "
         "jax.hessian) is not offered: the vjp of a Rust function is reverse mode. Use jax.grad, "
-        "jax.vjp or jax.jacrev"
+        "jax.vjp or jax.jacrev, or wrap the call in jax.custom_jvp"
     )
 
 
-def _refuse_in_lowering(_: Any, *__: Any, of: Tangents) -> Any:
-    _refuse_forward_mode(of=of)
-
-
-def _refuse_in_vmap(_: Any, __: Any, *, of: Tangents) -> Any:
-    _refuse_forward_mode(of=of)
-
-
+# Reverse mode transposes the primitive before any of these.
 tangent_p.def_impl(_refuse_forward_mode)
-mlir.register_lowering(tangent_p, _refuse_in_lowering)
-batching.primitive_batchers[tangent_p] = _refuse_in_vmap
+mlir.register_lowering(tangent_p, _refuse_forward_mode)
+batching.primitive_batchers[tangent_p] = _refuse_forward_mode
+ad.primitive_jvps[tangent_p] = _refuse_forward_mode
 
 
 def _vjp(of: Tangents) -> Vjp:

@@ -34,6 +34,7 @@ mod absent;
 mod batch;
 #[doc(hidden)]
 pub mod check;
+mod const_text;
 pub mod cpu;
 #[cfg(feature = "_cuda")]
 #[allow(unsafe_code)]
