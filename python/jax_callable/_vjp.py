@@ -38,11 +38,14 @@ class Vjp:
             call, and which one.
         derivatives: For each operand of the forward call, which result of the backward one is its
             derivative; None for types without.
+        smooth: The results of the forward call whose cotangents the backward one takes. The others
+            count as constants.
     """
 
     backward: Callable
     arguments: tuple[tuple[str, int], ...]
     derivatives: tuple[int | None, ...]
+    smooth: tuple[int, ...]
 
 
 def link(callables: Iterable[Callable]) -> None:
@@ -72,7 +75,7 @@ def _match(target: Target, backward: Callable) -> Vjp:
     results = {param.name: i for i, param in enumerate(target.results)}
     meanings = {f"out_{name}": ("result", i) for name, i in results.items()}
     meanings |= {f"ct_{name}": ("cotangent", i) for name, i in results.items()}
-    # A name of the forward callable itself stands for that parameter: of an in-out, before the call.
+    # A name of the forward callable itself is that parameter: of an in-out, before the call.
     meanings |= {name: ("result", i) for name, i in results.items()}
     meanings |= {param.name: ("operand", i) for i, param in enumerate(target.operands)}
     # An in-out is a cotangent that becomes a derivative.
@@ -84,7 +87,8 @@ def _match(target: Target, backward: Callable) -> Vjp:
     ]
     returned = {param.name: i for i, param in enumerate(backward.target.results)}
     derivatives = [returned.get(f"d_{param.name}") for param in target.operands]
-    return Vjp(backward, tuple(arguments), tuple(derivatives))
+    smooth = sorted({i for kind, i in arguments if kind == "cotangent"})
+    return Vjp(backward, tuple(arguments), tuple(derivatives), tuple(smooth))
 
 
 def _has_derivative(param: Param) -> bool:
@@ -100,7 +104,7 @@ class Tangents:
         batch: The batch axes of its operands.
         given: The operands whose tangents are not zero.
         shapes: The shapes of all operands, without batch axes.
-        types: JAX's types of the tangents of results, of those that have derivatives.
+        types: JAX's types of the tangents of results, of those that are smooth.
     """
 
     call: Call
@@ -117,8 +121,7 @@ tangent_p.multiple_results = True
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, call: Call, batch: tuple[str, ...]
 ) -> tuple[list[Any], list[Any]]:
-    smooth = [_has_derivative(param) for param in call.target.results]
-    if call.vjp is None and any(smooth):
+    if call.vjp is None and any(map(_has_derivative, call.target.results)):
         raise NotImplementedError(
             f"{call.target.path}: JAX cannot differentiate a Rust function by itself. Name the "
             "callable that computes its derivative in Rust, #[jax_callable(vjp = ...)], wrap the "
@@ -126,13 +129,13 @@ def _jvp(
             "derivative, or cut it out with jax.lax.stop_gradient"
         )
     results = callable_p.bind(*primals, call=call, batch=batch)
-    types = [jax.typeof(result).to_tangent_aval() for result in results]
+    moved = [ad.Zero(jax.typeof(result).to_tangent_aval()) for result in results]
     if call.vjp is None:
-        return results, [ad.Zero(each) for each in types]
+        return results, moved
     sources = {"operand": primals, "result": results}
     kept = [sources[kind][i] for kind, i in call.vjp.arguments if kind != "cotangent"]
     given = tuple(i for i, tangent in enumerate(tangents) if type(tangent) is not ad.Zero)
-    moved = tangent_p.bind(
+    smooth = tangent_p.bind(
         *kept,
         # Where operands vary over more axes of a mesh than others, all derivatives do.
         *in_varying_axes_of(results[0], [tangents[i] for i in given]),
@@ -141,14 +144,12 @@ def _jvp(
             batch=batch,
             given=given,
             shapes=tuple(primal.shape[len(batch[0]) :] for primal in primals),
-            types=tuple(each for each, is_smooth in zip(types, smooth, strict=True) if is_smooth),
+            types=tuple(moved[i].aval for i in call.vjp.smooth),
         ),
     )
-    rest = iter(moved)
-    return results, [
-        next(rest) if is_smooth else ad.Zero(each)
-        for each, is_smooth in zip(types, smooth, strict=True)
-    ]
+    for i, tangent in zip(call.vjp.smooth, smooth, strict=True):
+        moved[i] = tangent
+    return results, moved
 
 
 ad.primitive_jvps[callable_p] = _jvp
@@ -162,14 +163,10 @@ tangent_p.def_abstract_eval(_tangent_types)
 
 
 def _transpose(cotangents: Sequence[Any], *arguments: Any, of: Tangents) -> list[Any]:
+    vjp = _vjp(of)
     kept = iter(arguments)
-    incoming = iter([ad.instantiate_zeros(each) for each in cotangents])
-    by_result = [
-        next(incoming) if _has_derivative(param) else None for param in of.call.target.results
-    ]
-    operands = [
-        by_result[i] if kind == "cotangent" else next(kept) for kind, i in _vjp(of).arguments
-    ]
+    incoming = dict(zip(vjp.smooth, map(ad.instantiate_zeros, cotangents), strict=True))
+    operands = [incoming[i] if kind == "cotangent" else next(kept) for kind, i in vjp.arguments]
     outgoing = _derivatives(of, operands)
     tangents = list(kept)
     return [None] * (len(arguments) - len(tangents)) + [
