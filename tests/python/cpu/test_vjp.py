@@ -10,11 +10,6 @@ from derivatives import batch, close, loss, matrix, offset, power, several, vect
 from jax.test_util import check_grads
 
 
-@pytest.fixture
-def rust_several(ops):
-    return functools.partial(ops.several, 2.5, "label")
-
-
 def growth(x, y):
     return jnp.exp(x * y), x + y
 

@@ -10,12 +10,6 @@ import pytest
 from derivatives import batch, close, loss, matrix, offset, power, several, vector, x
 from jax.sharding import PartitionSpec as P
 
-
-@pytest.fixture
-def rust_several(ops):
-    return functools.partial(ops.several, 2.5, "label")
-
-
 INSIDE = {
     "jit": jax.jit,
     "checkpoint": jax.checkpoint,
