@@ -14,7 +14,8 @@ pub(crate) struct Text {
 
 impl Display for Text {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} [{}]\nhelp: {}", self.message, self.code, self.help)
+        let [what, help] = self.parts();
+        write!(f, "{what}\n{help}")
     }
 }
 
@@ -239,6 +240,11 @@ diagnostics! {
     JC0079 state_asked(name)
         "`{name}` is a state that nothing builds, or the second one",
         help: "give its constructor with `state = ...`, one for a function";
+
+    // Derivatives.
+    JC0080 vjp_does_not_fit(vjp, name)
+        "`{vjp}` does not fit as the `vjp` of `{name}`",
+        help: "it may take inputs, outputs and scalars of `{name}` under their names; it takes `ct_<output>` and returns `d_<input>` for each input with a derivative";
 }
 
 /// Where in the source something stands.
@@ -294,6 +300,12 @@ impl Errors {
 }
 
 impl Text {
+    /// What is wrong, and what to do about it, for words between them.
+    pub(crate) fn parts(&self) -> [String; 2] {
+        let what = format!("{} [{}]", self.message, self.code);
+        [what, format!("help: {}", self.help)]
+    }
+
     /// As what parsers return.
     pub(crate) fn at(self, tokens: &impl ToTokens) -> syn::Error {
         At::of(tokens).error(self)

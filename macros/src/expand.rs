@@ -3,7 +3,7 @@
 
 use crate::check::{Ask, Question};
 use crate::ctx::Ctx;
-use crate::diag::At;
+use crate::diag::{self, At};
 use crate::model::{Callable, Dim, DimKind, Origin, Param, Reference};
 use crate::state;
 use crate::types::Role;
@@ -22,6 +22,7 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
     let module = module(vis, ident);
     let description = description(callable);
     let asks = asks.iter().map(|ask| ask_tokens(ctx, ident, ask));
+    let vjp = vjp_tokens(callable);
     // A name of the expansion's own, which cannot hide the function.
     let call = Ident::new("call", Span::mixed_site());
     let args = (0..callable.params.len()).map(|i| argument(callable, &call, i));
@@ -54,6 +55,7 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
                 #state
             }
             #(#asks)*
+            #vjp
             #private::inventory::submit! { #private::Registration::new::<#ident::Def>() }
         };
     }
@@ -292,6 +294,27 @@ fn ask_tokens(ctx: &Ctx, ident: &Ident, ask: &Ask) -> TokenStream {
             #require
         };
     }
+}
+
+/// The question whether `vjp` fits, which fails the build at its path.
+fn vjp_tokens(callable: &Callable) -> Option<TokenStream> {
+    let Callable {
+        ctx, ident, name, ..
+    } = callable;
+    let path = callable.vjp.as_ref()?;
+    let private = ctx.private();
+    let [forward, backward] = [quote!(#ident), quote!(#path)]
+        .map(|path| quote!(<#path::Def as #private::Definition>::CALLABLE));
+    let [what, help] = diag::vjp_does_not_fit(text_of(path), &name.text).parts();
+    let At { start, end } = At::of(path);
+    let require = Ident::new("__require", start);
+    let args = quote_spanned!(end=> (#forward, #backward, #what, #help));
+    Some(quote! {
+        const _: () = {
+            use #private::require_vjp as __require;
+            #require #args
+        };
+    })
 }
 
 fn call(function: &str, args: TokenStream) -> TokenStream {

@@ -95,6 +95,55 @@ use quote::quote;
 /// The dimensions of an output are those given by `output_dims=` in the call, else its
 /// `#[dims]` or `output_dims`, else those of the first array input.
 ///
+/// # Derivatives
+///
+/// JAX cannot look into a function, so `vjp` names the callable that computes its derivative in
+/// reverse mode, a vector-Jacobian product:
+///
+/// ```
+/// # use jax_callable::prelude::*;
+/// /// y <- exp(k x).
+/// #[jax_callable(vjp = exp_vjp)]
+/// fn exp(k: f32, x: cpu::Array<f32, 1>, mut y: cpu::ArrayMut<f32, 1>) {
+///     for (y, x) in y.iter_mut().zip(x.iter()) {
+///         *y = (k * x).exp();
+///     }
+/// }
+///
+/// /// d_x <- k y ct_y.
+/// #[jax_callable]
+/// fn exp_vjp(
+///     k: f32,
+///     y: cpu::Array<f32, 1>,
+///     ct_y: cpu::Array<f32, 1>,
+///     mut d_x: cpu::ArrayMut<f32, 1>,
+/// ) {
+///     for ((d_x, y), ct_y) in d_x.iter_mut().zip(y.iter()).zip(ct_y.iter()) {
+///         *d_x = k * y * ct_y;
+///     }
+/// }
+/// ```
+///
+/// Its parameters are found by their names, in any order, and have the types that those of the
+/// function have:
+///
+/// | name | role | what it is |
+/// |---|---|---|
+/// | that of a static attribute, an input or an output | input | its value |
+/// | `y`, `out_y` | input | the value of the in-out `y` before and after the call |
+/// | `ct_y` | input | the cotangent of the output or in-out `y`: how the final number changes with it |
+/// | `d_x` | output | the derivative by the input or in-out `x` |
+/// | `d_y` in its `in_out` | in-out | for an in-out `y`: comes as `ct_y`, becomes the derivative |
+///
+/// Beside its context, state and scratch it takes nothing else, and of these what it needs, but at
+/// least one cotangent. An output whose cotangent it does not take is a constant to JAX. It returns
+/// the derivative by every input and in-out that has one, which are those of floats and complex
+/// numbers, each of the shape of its input. JAX's cotangents are not conjugated. That it fits is checked
+/// when the crate is compiled.
+///
+/// It may have a `vjp` itself, for second derivatives. There is no forward mode, so `jax.jvp`,
+/// `jax.jacfwd` and `jax.hessian` refuse.
+///
 /// # Keys
 ///
 /// | key | values | default |
@@ -106,7 +155,7 @@ use quote::quote;
 /// | `vmap_method` | `"broadcast_all"`, `"expand_dims"`, `"legacy_vectorized"` (one call for the whole batch), `"sequential"`, `"sequential_unrolled"` (a scan) or `None` (no batching) | `"broadcast_all"` |
 /// | `batch_dims` | names of leading dimensions along which the body does independent work | none |
 /// | `has_side_effect` | alone, or `= true`: JAX must not drop, repeat or merge calls | off |
-/// | `vjp` | the path of the callable that computes the gradient, a function with this attribute | none |
+/// | `vjp` | the path of the callable that computes the derivative, a function with this attribute: see below | none |
 /// | `state` | the call that builds the `&State<S>` of each call site from static attributes: `Plan::new(k)`, which returns `S` or a `Result<S, E>` | none |
 /// | `graph_mode` | `None`, `Jax`, `Warp`, `WarpStaged`, `WarpStagedEx`: how CUDA graphs are used | `Jax` |
 /// | `stage_in`, `stage_out` | names of the arrays that are staged, in the staged modes | all |

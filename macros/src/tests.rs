@@ -101,7 +101,12 @@ fn the_keys() {
             r#"state: ::core::option::Option::Some("Plan::new(k, 4)")"#,
             "let k = unsafe { <i32 as P::FfiArg<'_>>::take(call,",
             "PhantomData::<<&State<Plan> as P::FfiArg<'_>>::StateOr<P::NoState>>, Plan::new(k, 4))",
-            "<grad::back::Def as P::Definition>::CALLABLE",
+            "vjp: ::core::option::Option::Some(||",
+            "use P::require_vjp as __require;
+            __require(
+                <f::Def as P::Definition>::CALLABLE,
+                <grad::back::Def as P::Definition>::CALLABLE,
+                \"`grad::back` does not fit as the `vjp` of `other` [JC0080]\",",
             "P::Dim::Op(
                 P::DimOp::Rem,
                 &P::Dim::Op(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jax_callable import _text
@@ -17,6 +17,8 @@ from jax_callable._dims import environment
 from jax_callable._manifest import VMAP_METHODS, Target
 from jax_callable._preload import Preload
 from jax_callable._primitive import Call, bind
+from jax_callable._scalars import Attribute
+from jax_callable._vjp import Vjp
 
 if TYPE_CHECKING:
     from jax_callable._graphs import Graphs
@@ -29,7 +31,8 @@ class Callable:
     """A Rust function that JAX programs call like any other.
 
     It takes static scalars (Python or NumPy values) and arrays, by position or by name, and works
-    under every JAX transformation but differentiation, which needs `jax.custom_vjp` around it.
+    under every JAX transformation. Reverse-mode differentiation needs the attribute's `vjp`, or
+    `jax.custom_vjp` around the call; there is no forward mode.
 
     Attributes:
         target: The description of what is called.
@@ -62,6 +65,7 @@ class Callable:
         self._preload = preload
         self._graphs = graphs
         self._crate: Crate | None = None
+        self._vjp: Vjp | None = None
 
     def __call__(
         self,
@@ -103,9 +107,21 @@ class Callable:
         values = match_arguments(target, args, kwargs)
         attributes = static_scalars(target, values)
         operands = array_operands(target, values)
-        dims = environment(target, [operand.shape for operand in operands], attributes)
         if isinstance(output_dims, Mapping) and not output_dims:
             output_dims = None
+        results = self._bind(attributes, operands, output_dims, vmap_method)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _bind(
+        self,
+        attributes: Mapping[str, Attribute],
+        operands: Sequence[Any],
+        output_dims: Any,
+        vmap_method: str | None,
+    ) -> list[Any]:
+        """Makes a call whose arguments are checked, by themselves, and encoded."""
+        target = self.target
+        dims = environment(target, [operand.shape for operand in operands], attributes)
         call = Call(
             target=target,
             xla_name=self._xla_name,
@@ -113,11 +129,11 @@ class Callable:
             output_shapes=tuple(output_shapes(target, dims, output_dims)),
             output_dims_given=output_dims is not None,
             vmap_method=vmap_method,
+            vjp=self._vjp,
         )
         if self._preload is not None:
             self._preload()
-        results = bind(call, operands)
-        return results[0] if len(results) == 1 else tuple(results)
+        return bind(call, operands)
 
     @property
     def graphs(self) -> Graphs:

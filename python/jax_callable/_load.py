@@ -39,7 +39,8 @@ def load(path_or_name: str | os.PathLike[str]) -> Library:
         LoadError: One of the classes of `jax_callable.errors`; the message says what to do.
     """
     require_jax()
-    from jax_callable._callable import Callable  # noqa: PLC0415 - the package imports without JAX
+    from jax_callable import _vjp  # noqa: PLC0415 - the package imports without JAX
+    from jax_callable._callable import Callable  # noqa: PLC0415
 
     opened = open_library(path_or_name)
     with _lock:
@@ -57,6 +58,7 @@ def load(path_or_name: str | os.PathLike[str]) -> Library:
                 )
                 for target in opened.manifest.targets
             ]
+            _vjp.link(callables)
             _loaded[opened.digest] = Library(opened, callables)
         return _loaded[opened.digest]
 

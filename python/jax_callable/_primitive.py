@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.errors
@@ -31,6 +31,9 @@ from jax.interpreters import ad, batching, mlir, xla
 from jax_callable._dims import Size, environment, scratch_shape
 from jax_callable._manifest import Param, Target
 from jax_callable._scalars import ArrayAttribute, Attribute, numpy_dtype
+
+if TYPE_CHECKING:
+    from jax_callable._vjp import Vjp
 
 # JAX's lowering platforms, and XLA's names under which handlers are registered.
 _XLA_PLATFORMS = {"cpu": "cpu", "cuda": "CUDA"}
@@ -76,6 +79,7 @@ class Call:
         output_shapes: The shapes of the pure outputs, without batch axes.
         output_dims_given: Whether the caller gave shapes, so that the handler skips the rule.
         vmap_method: What `jax.vmap` does with the call.
+        vjp: What differentiates the call; the target decides it.
     """
 
     target: Target
@@ -84,6 +88,7 @@ class Call:
     output_shapes: tuple[tuple[Size, ...], ...]
     output_dims_given: bool
     vmap_method: str | None
+    vjp: Vjp | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.target.path
@@ -151,6 +156,34 @@ def _result_type(shape: Sequence[Size], dtype: np.dtype[Any], operands: Sequence
     return _core.ShapedArray(
         shape, dtype, sharding=sharding, manual_axis_type=_core.ManualAxisType(varying=axes)
     )
+
+
+def in_varying_axes_of(result: Any, arrays: Sequence[Any]) -> list[Any]:
+    """The arrays, varying in `jax.shard_map` over every axis that the result of a call does."""
+    axes = _varying_axes(result)
+    return [_vary(array, tuple(axes - _varying_axes(array))) for array in arrays]
+
+
+def _varying_axes(array: Any) -> frozenset[Any]:
+    aval = jax.typeof(array)
+    axes: frozenset[Any] = aval.vma if _VARYING_IS_VMA else aval.mat.varying
+    return axes
+
+
+def _vary(array: Any, axes: tuple[Any, ...]) -> Any:
+    if not axes:
+        return array
+    if hasattr(lax, "pcast"):
+        return lax.pcast(array, axes, to="varying")
+    return lax.pvary(array, axes)
+
+
+def in_sharding_of(aval: Any, array: Any) -> Any:
+    """The array with the sharding of a type, where mesh axes are explicit."""
+    if jax.typeof(array).sharding.spec == aval.sharding.spec:
+        return array
+    # Before there was this function, JAX took cotangents of any sharding.
+    return jax.reshard(array, aval.sharding) if hasattr(jax, "reshard") else array
 
 
 def _in_out_indices(target: Target) -> list[int]:
@@ -312,13 +345,6 @@ def _to_front(operand: Any, axis: int) -> Any:
     return operand if axis == 0 else lax.transpose(operand, [axis, *rest])
 
 
-def _refuse_jvp(primals: Any, tangents: Any, *, call: Call, batch: tuple[str, ...]) -> Any:
-    raise NotImplementedError(
-        f"{call.target.path}: JAX cannot differentiate a Rust function by itself. Wrap the call in "
-        "jax.custom_vjp with a rule for its derivative, or cut it out with jax.lax.stop_gradient"
-    )
-
-
 def _refuse_transpose(*args: Any, call: Call, batch: tuple[str, ...]) -> Any:
     raise NotImplementedError(
         f"{call.target.path}: JAX cannot transpose a Rust function. Wrap the call in "
@@ -326,7 +352,6 @@ def _refuse_transpose(*args: Any, call: Call, batch: tuple[str, ...]) -> Any:
     )
 
 
-ad.primitive_jvps[callable_p] = _refuse_jvp
 ad.primitive_transposes[callable_p] = _refuse_transpose
 
 

@@ -49,6 +49,8 @@ def doc(target: Target) -> str:
         "Returns:",
         *(f"    {param.name}: {_describe(param)}" for param in target.results),
     ]
+    if target.vjp is not None:
+        lines += ["", f"Derivatives are reverse mode, by {'.'.join(target.vjp)}."]
     if target.has_side_effect:
         lines += ["", "A call has side effects: it is never dropped or merged with another."]
     return "\n".join(lines)

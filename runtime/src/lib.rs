@@ -34,6 +34,7 @@ mod absent;
 mod batch;
 #[doc(hidden)]
 pub mod check;
+mod const_text;
 pub mod cpu;
 #[cfg(feature = "_cuda")]
 #[allow(unsafe_code)]
@@ -57,6 +58,7 @@ mod signature;
 mod state;
 mod statics;
 pub mod testing;
+mod vjp;
 
 #[doc(hidden)]
 #[path = "private.rs"]

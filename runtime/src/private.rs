@@ -12,4 +12,5 @@ pub use crate::signature::{
     ParamType, Platform, StaticType,
 };
 pub use crate::state::{Built, Holder, NoState, build};
+pub use crate::vjp::require_vjp;
 pub use inventory;

@@ -8,12 +8,13 @@ use std::process::Command;
 use crate::cmd::{self, Result};
 
 /// The crates whose cdylibs the Python tests load.
-pub(crate) const LIBRARIES: [&str; 5] = [
+pub(crate) const LIBRARIES: [&str; 6] = [
     "fixture",
     "fixture_duplicate",
     "fixture_empty",
     "fixture_impostor",
     "quickstart",
+    "rms_norm",
 ];
 
 /// The crate whose cdylib the tests on a GPU load. It is built by itself: together with the others,

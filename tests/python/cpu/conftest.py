@@ -8,6 +8,7 @@ os.environ["XLA_FLAGS"] = (
     os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
 )
 
+import functools
 import pathlib
 import subprocess
 import sys
@@ -63,6 +64,12 @@ def sibling(library):
 def ops(library):
     """The fixture, loaded."""
     return jax_callable.load(library)
+
+
+@pytest.fixture
+def rust_several(ops):
+    """The twin of `derivatives.several`."""
+    return functools.partial(ops.several, 2.5, "label")
 
 
 @pytest.fixture

@@ -32,9 +32,13 @@ pub(crate) fn forward(
     Ok(())
 }
 
-#[jax_callable]
-fn backward(x: cpu::Array<'_, f32, 1>, y: cpu::ArrayMut<'_, f32, 1>) {
-    let _ = (x, y);
+#[jax_callable(in_out = d_y)]
+fn backward(
+    ct_z: cpu::Array<'_, f32, 2>,
+    d_y: cpu::ArrayMut<'_, f32, 1>,
+    d_x: cpu::ArrayMut<'_, f32, 1>,
+) {
+    let _ = (ct_z, d_y, d_x);
 }
 
 mod inner {

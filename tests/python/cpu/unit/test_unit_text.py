@@ -58,8 +58,14 @@ def test_doc():
     assert text.startswith("y <- a x + y, in place.\n\nArgs:\n    a: float32, static.\n")
     assert "    y: float32[n], in-out." in text
     assert "side effects" not in text
+    assert "Derivatives" not in text
     assert "side effects" in _text.doc(SPLIT)
     assert "p: float32[:, :, 3], input; elements of shape (3,)." in _text.doc(SPLIT)
+
+
+def test_doc_names_the_derivative():
+    text = _text.doc(target("f", array("x"), vjp={"crate": "demo", "name": "back"}))
+    assert text.endswith("\n\nDerivatives are reverse mode, by demo.back.")
 
 
 def test_callable_describes_itself():

@@ -1,0 +1,16 @@
+#![allow(unused_variables)]
+use jax_callable::prelude::*;
+
+#[jax_callable(vjp = backward)]
+fn forward(x: cpu::Array<f32, 1>, y: cpu::ArrayMut<f32, 1>) {}
+
+#[jax_callable]
+fn backward(
+    ct_y: cpu::Array<f32, 1>,
+    d_x: cpu::ArrayMut<f32, 1>,
+    d_y: cpu::ArrayMut<f32, 1>,
+    norm: cpu::ArrayMut<f32, 0>,
+) {
+}
+
+fn main() {}

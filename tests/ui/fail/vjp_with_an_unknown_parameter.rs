@@ -1,0 +1,18 @@
+#![allow(unused_variables)]
+use jax_callable::prelude::*;
+
+#[jax_callable(vjp = backward)]
+fn forward(x: cpu::Array<f32, 1>, y: cpu::ArrayMut<f32, 1>) {}
+
+#[jax_callable]
+fn backward(
+    z: cpu::Array<f32, 1>,
+    ct_x: cpu::Array<f32, 1>,
+    out_x: cpu::Array<f32, 1>,
+    eps: f32,
+    ct_y: cpu::Array<f32, 1>,
+    d_x: cpu::ArrayMut<f32, 1>,
+) {
+}
+
+fn main() {}
