@@ -18,7 +18,6 @@ import jax
 import jax.errors
 import jax.ffi
 import numpy as np
-from jax import lax
 from jax._src import core as _core
 from jax._src import effects as _effects
 from jax._src import xla_bridge as _xla_bridge
@@ -26,7 +25,7 @@ from jax._src.interpreters.mlir import ir_attribute as _ir_attribute
 from jax._src.interpreters.mlir import lower_per_platform as _lower_per_platform
 from jax._src.lib import xla_client as _xla_client
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir, xla
+from jax.interpreters import ad, mlir, xla
 
 from jax_callable._dims import Size, environment, scratch_shape
 from jax_callable._manifest import Param, Target
@@ -247,69 +246,10 @@ def _check_platforms(target: Target, platforms: Sequence[str]) -> None:
             )
 
 
-def _batching(
-    operands: Sequence[Any], dims: Sequence[Any], *, call: Call, batch: tuple[str, ...]
-) -> tuple[Sequence[Any], Sequence[int]]:
-    method = call.vmap_method
-    if method is None:
-        raise NotImplementedError(
-            f"{call.target.path}: vmap_method is None, so jax.vmap is refused. Pass vmap_method= "
-            'in the call, for example "broadcast_all" or "sequential", or set it in Rust'
-        )
-    operands = [
-        operand if dim is None else _to_front(operand, dim)
-        for operand, dim in zip(operands, dims, strict=True)
-    ]
-    batched = [dim is not None for dim in dims]
-    if method.startswith("sequential"):
-        results = _scan(operands, batched=tuple(batched), call=call, batch=batch)
-    else:
-        results = _one_call(operands, batched, call, batch)
-    return results, (0,) * len(results)
-
-
-batching.primitive_batchers[callable_p] = _batching
-
-
-def _one_call(
-    operands: list[Any], batched: list[bool], call: Call, batch: tuple[str, ...]
-) -> list[Any]:
-    size = next(operand.shape[0] for operand, is_in in zip(operands, batched, strict=True) if is_in)
-    for i, param in enumerate(call.target.operands):
-        if not batched[i]:
-            # Every element of the batch writes its own in-out, but all can read one input.
-            in_out = param.role == "in_out"
-            operands[i] = lax.broadcast(operands[i], (size if in_out else 1,))
-            batched[i] = in_out
-    batch = tuple(
-        ("1" if is_in else "0") + axes for is_in, axes in zip(batched, batch, strict=True)
-    )
-    results: list[Any] = callable_p.bind(*operands, call=call, batch=batch)
-    return results
-
-
-# Compiled as one, or an eager call would trace and compile its loop anew each time.
-@functools.partial(jax.jit, static_argnames=("batched", "call", "batch"))
-def _scan(
-    operands: list[Any], *, batched: tuple[bool, ...], call: Call, batch: tuple[str, ...]
-) -> list[Any]:
-    def body(_: None, batched_slices: list[Any]) -> tuple[None, list[Any]]:
-        slices = iter(batched_slices)
-        elements = [
-            next(slices) if is_in else operand
-            for operand, is_in in zip(operands, batched, strict=True)
-        ]
-        return None, callable_p.bind(*elements, call=call, batch=batch)
-
-    xs = [operand for operand, is_in in zip(operands, batched, strict=True) if is_in]
-    _, results = lax.scan(body, None, xs, unroll=call.vmap_method == "sequential_unrolled")
-    scanned: list[Any] = results
-    return scanned
-
-
-def _to_front(operand: Any, axis: int) -> Any:
-    rest = [i for i in range(operand.ndim) if i != axis]
-    return operand if axis == 0 else lax.transpose(operand, [axis, *rest])
+def is_explicitly_sharded(operand: Any) -> bool:
+    """Whether the type of an array says over which axes of a mesh it is sharded."""
+    sharding = getattr(jax.typeof(operand), "sharding", None)
+    return sharding is not None and any(part is not None for part in sharding.spec)
 
 
 def _refuse_jvp(primals: Any, tangents: Any, *, call: Call, batch: tuple[str, ...]) -> Any:
