@@ -15,7 +15,7 @@ def leads(target: Target, param: Param, dim: str) -> bool:
         # Its shape is that of the first array, if it can be.
         first = target.operands[0]
         dims = first.dims if first.rank == param.rank else None
-    return bool(dims) and dims[0] == Dim(dim)
+    return dims is not None and dims[:1] == (Dim(dim),)
 
 
 def independent_dim(

@@ -14,47 +14,55 @@ from typing import Any
 
 import jax
 from jax import lax
-from jax.interpreters import batching
 
 from jax_callable._batch_dims import independent_dim, leads
 from jax_callable._dims import Size
-from jax_callable._primitive import Call, callable_p, is_explicitly_sharded
+from jax_callable._primitive import Call, callable_p, is_explicitly_sharded, without_sharding
 
 
-def _batching(
-    operands: Sequence[Any], dims: Sequence[Any], *, call: Call, batch: tuple[str, ...]
+def batched(
+    operands: Sequence[Any], dims: Sequence[Any], call: Call, batch: tuple[str, ...]
 ) -> tuple[Sequence[Any], Sequence[int]]:
+    """The batching rule of the primitive.
+
+    Args:
+        operands: The operands.
+        dims: For each of them, where the new batch axis is, or None.
+        call: The call.
+        batch: The batch axes that it has already, as in `jc.batch`.
+
+    Returns:
+        The results, and where the new batch axis is in each.
+    """
     method = call.vmap_method
     if method is None:
         raise NotImplementedError(
             f"{call.target.path}: vmap_method is None, so jax.vmap is refused. Pass vmap_method= "
             'in the call, for example "broadcast_all" or "sequential", or set it in Rust'
         )
-    batched = [dim is not None for dim in dims]
+    is_batched = [dim is not None for dim in dims]
     if method.startswith("sequential"):
-        results = _scan(_to(0, operands, dims), batched=tuple(batched), call=call, batch=batch)
+        results = _scan(_to(0, operands, dims), batched=tuple(is_batched), call=call, batch=batch)
         return results, (0,) * len(results)
     rank = len(batch[0])
     dim = _fold_dim(call, rank, operands, dims)
     if dim is None:
-        results = _loop(_to(0, operands, dims), batched, call, batch)
+        results = _loop(_to(0, operands, dims), is_batched, call, batch)
         return results, (0,) * len(results)
-    results = _fold(_to(rank, operands, dims), batched, dim, call, batch)
+    results = _fold(_to(rank, operands, dims), is_batched, dim, call, batch)
     return results, (rank,) * len(results)
-
-
-batching.primitive_batchers[callable_p] = _batching
 
 
 def _to(axis: int, operands: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
     """The operands with their new batch axes at one place."""
-    moved = []
-    for operand, dim in zip(operands, dims, strict=True):
-        if dim not in (None, axis):
-            order = [i for i in range(operand.ndim) if i != dim]
-            operand = lax.transpose(operand, [*order[:axis], dim, *order[axis:]])
-        moved.append(operand)
-    return moved
+
+    def move(operand: Any, dim: int | None) -> Any:
+        if dim is None or dim == axis:
+            return operand
+        order = [i for i in range(operand.ndim) if i != dim]
+        return lax.transpose(operand, [*order[:axis], dim, *order[axis:]])
+
+    return [move(operand, dim) for operand, dim in zip(operands, dims, strict=True)]
 
 
 def _size(axis: int, operands: Sequence[Any], batched: Sequence[bool]) -> Size:
@@ -88,35 +96,39 @@ def _fold(
     Returns:
         The results, with the batch axis at the same place.
     """
-    rank = len(batch[0])
+    target, rank = call.target, len(batch[0])
     size = _size(rank, operands, batched)
-    folded = []
-    for operand, is_in, param in zip(operands, batched, call.target.operands, strict=True):
-        if leads(call.target, param, dim):
-            if not is_in:
-                operand = lax.broadcast_in_dim(
-                    operand,
-                    (*operand.shape[:rank], size, *operand.shape[rank:]),
-                    [axis + (axis >= rank) for axis in range(operand.ndim)],
-                )
-            shape = operand.shape
-            operand = lax.reshape(
-                operand, (*shape[:rank], size * shape[rank + 1], *shape[rank + 2 :])
-            )
-        folded.append(operand)
-    longer = tuple((size * shape[0], *shape[1:]) for shape in call.output_shapes)
-    results = callable_p.bind(
-        *folded, call=dataclasses.replace(call, output_shapes=longer), batch=batch
+    longer = [
+        _merge(operand if is_in else _tile(operand, rank, size), rank)
+        if leads(target, param, dim)
+        else operand
+        for operand, is_in, param in zip(operands, batched, target.operands, strict=True)
+    ]
+    whole = dataclasses.replace(
+        call,
+        output_shapes=tuple((size * shape[0], *shape[1:]) for shape in call.output_shapes),
     )
     own = next(
         operand.shape[rank + is_in]
-        for operand, is_in, param in zip(operands, batched, call.target.operands, strict=True)
-        if leads(call.target, param, dim)
+        for operand, is_in, param in zip(operands, batched, target.operands, strict=True)
+        if leads(target, param, dim)
     )
     return [
         lax.reshape(result, (*result.shape[:rank], size, own, *result.shape[rank + 1 :]))
-        for result in results
+        for result in callable_p.bind(*longer, call=whole, batch=batch)
     ]
+
+
+def _tile(operand: Any, axis: int, size: Size) -> Any:
+    """The operand, as many times, along a new axis."""
+    shape = (*operand.shape[:axis], size, *operand.shape[axis:])
+    return lax.broadcast_in_dim(operand, shape, [i + (i >= axis) for i in range(operand.ndim)])
+
+
+def _merge(operand: Any, axis: int) -> Any:
+    """The operand with this axis and the next one made one."""
+    shape = operand.shape
+    return lax.reshape(operand, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
 
 
 def _loop(
@@ -150,7 +162,8 @@ def _scan(
         ]
         return None, callable_p.bind(*elements, call=call, batch=batch)
 
-    xs = [operand for operand, is_in in zip(operands, batched, strict=True) if is_in]
+    pairs = zip(operands, batched, strict=True)
+    xs = [without_sharding(operand, 0) for operand, is_in in pairs if is_in]
     _, results = lax.scan(body, None, xs, unroll=call.vmap_method == "sequential_unrolled")
     scanned: list[Any] = results
     return scanned

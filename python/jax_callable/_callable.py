@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from jax_callable import _batching, _text
+from jax_callable import _text
 from jax_callable._arguments import (
     array_operands,
     match_arguments,
