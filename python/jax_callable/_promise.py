@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jax_callable._batch_dims import leads
-from jax_callable.errors import PromiseError
 
 if TYPE_CHECKING:
     from jax_callable._callable import Callable
+
+
+class PromiseError(AssertionError):
+    """A function does not do what its `batch_dims` promise."""
 
 
 def check_batch_dims(

@@ -1,7 +1,7 @@
-"""Errors of this package. Each message says what to do.
+"""Errors that `jax_callable.load` raises.
 
-Those that `jax_callable.load` raises derive from `LoadError`, which is an `ImportError`: a library
-that cannot be loaded is code that cannot be imported.
+All of them derive from `LoadError`, which is an `ImportError`: a library that cannot be loaded is
+code that cannot be imported. Each message says what to do.
 """
 
 
@@ -39,7 +39,3 @@ class JaxVersionError(LoadError):
 
 class RegistrationError(LoadError):
     """XLA refused a target of the library."""
-
-
-class PromiseError(AssertionError):
-    """A function does not do what its `batch_dims` promise."""

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import jax_callable
-from jax_callable.errors import PromiseError
+from jax_callable import PromiseError
 
 
 def shape(*sizes, dtype=np.float32):
