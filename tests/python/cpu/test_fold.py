@@ -216,3 +216,24 @@ def test_symbolic_batches(ops):
         check(exported.call, program, *args)
         expected = loop(ops.sorted_medians)(args[0])
         np.testing.assert_array_equal(exported.call(*args)[2], expected)
+
+
+def test_a_jacobian_is_one_run(ops, promise_runs):
+    w = numbers(5, 5)
+
+    @jax.custom_vjp
+    def product(x):
+        return ops.dense(x, w, jnp.zeros(5))
+
+    product.defvjp(
+        lambda x: (product(x), None),
+        lambda _, cotangent: (ops.dense(cotangent, w.T, jnp.zeros(5)),),
+    )
+    jacobian = jax.jit(jax.jacrev(product))
+    x = numbers(2, 5)
+    found = jax.block_until_ready(jacobian(x))
+    np.testing.assert_array_equal(found, jnp.einsum("ij,kl->ikjl", jnp.eye(2), w))
+    with promise_runs() as runs:
+        jax.block_until_ready(jacobian(x))
+    # One for all of the rows, and the forward one at most.
+    assert runs.added <= 2
