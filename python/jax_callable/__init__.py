@@ -15,6 +15,7 @@ from jax_callable._graphs import Graphs, default_graph_cache_max, set_default_gr
 from jax_callable._library import Crate, Library, live_call_sites, targets
 from jax_callable._load import load
 from jax_callable._manifest import Handler, Param, Target
+from jax_callable._promise import PromiseError, check_batch_dims
 from jax_callable._version import __version__
 from jax_callable.errors import LoadError
 
@@ -29,8 +30,10 @@ __all__ = [
     "Library",
     "LoadError",
     "Param",
+    "PromiseError",
     "Target",
     "__version__",
+    "check_batch_dims",
     "default_graph_cache_max",
     "disabled_checks",
     "errors",

@@ -119,6 +119,8 @@ def _register(opened: OpenLibrary, target: Target) -> str:
             raise RegistrationError(
                 f"{opened.path}: XLA refused {name} on {handler.platform}: {error}"
             ) from error
+    # Calls that may be cut into shards say so, each for itself.
+    jax.ffi.register_ffi_target_as_batch_partitionable(name)
     return name
 
 

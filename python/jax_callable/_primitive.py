@@ -1,42 +1,39 @@
-"""The JAX primitive behind every call, and all that differs between JAX releases.
+"""The JAX primitive behind every call, and what differs between JAX releases.
 
-Nothing outside this module imports JAX internals. Supported: JAX 0.6.0 to 0.12.
+Only this module and `_lowering` import JAX internals. Supported: JAX 0.6.0 to 0.12.
 
-A call is one custom call in HLO, batched or not. `jax.vmap` adds batch axes in front of the arrays
-and notes in the attribute `jc.batch` which operands have them; an operand without the batch keeps
-a size of 1 there instead of being copied. The handler runs the function over the batch.
+A call is one custom call in HLO, batched or not. `jax.vmap` (see `_batching`) adds batch axes in
+front of the arrays and notes in the attribute `jc.batch` which operands have them; an operand
+without the batch keeps a size of 1 there instead of being copied. The handler runs the function
+over the batch.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.errors
-import jax.ffi
 import numpy as np
 from jax import lax
 from jax._src import core as _core
 from jax._src import effects as _effects
 from jax._src import xla_bridge as _xla_bridge
-from jax._src.interpreters.mlir import ir_attribute as _ir_attribute
-from jax._src.interpreters.mlir import lower_per_platform as _lower_per_platform
 from jax._src.lib import xla_client as _xla_client
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
 
-from jax_callable._dims import Size, environment, scratch_shape
-from jax_callable._manifest import Param, Target
-from jax_callable._scalars import ArrayAttribute, Attribute, numpy_dtype
+from jax_callable._batch_dims import independent_dim, leads
+from jax_callable._dims import Size
+from jax_callable._lowering import lower
+from jax_callable._manifest import Target
+from jax_callable._scalars import Attribute, numpy_dtype
 
 if TYPE_CHECKING:
     from jax_callable._vjp import Vjp
-
-# JAX's lowering platforms, and XLA's names under which handlers are registered.
-_XLA_PLATFORMS = {"cpu": "cpu", "cuda": "CUDA"}
 
 InconclusiveDimensionOperation = _core.InconclusiveDimensionOperation
 """What JAX raises when the value of a symbolic dimension would decide."""
@@ -44,6 +41,11 @@ InconclusiveDimensionOperation = _core.InconclusiveDimensionOperation
 # The public one is in jax.export, which JAX 0.6.0 cannot import without a package it does not name.
 is_symbolic_dim = _core.is_symbolic_dim
 """Whether a size is a symbolic dimension of `jax.export`."""
+
+# Newer releases have it in one place, older ones in the other.
+_reshard = (
+    jax if hasattr(jax, "reshard") else importlib.import_module("jax.experimental.shard")
+).reshard
 
 # The axes over which a value varies inside jax.shard_map moved into a type of their own.
 _VARYING_IS_VMA = not hasattr(_core, "ManualAxisType")
@@ -101,6 +103,11 @@ class Call:
         return self._hash
 
     @property
+    def in_out_indices(self) -> list[int]:
+        """Which operands are in-outs."""
+        return [i for i, each in enumerate(self.target.operands) if each.role == "in_out"]
+
+    @property
     def effects(self) -> frozenset[CallEffect]:
         """The effects of one call."""
         return frozenset([CallEffect()] if self.target.has_side_effect else [])
@@ -133,11 +140,12 @@ def _abstract_eval(
 ) -> tuple[list[Any], frozenset[CallEffect]]:
     sizes = _batch_sizes([operand.shape for operand in operands], batch)
     shapes = [
-        *(operands[i].shape for i in _in_out_indices(call.target)),
+        *(operands[i].shape for i in call.in_out_indices),
         *((*sizes, *shape) for shape in call.output_shapes),
     ]
+    leading = _leading_spec(operands, call, batch)
     results = [
-        _result_type(shape, numpy_dtype(param.dtype), operands)
+        _result_type(shape, numpy_dtype(param.dtype), leading, operands)
         for shape, param in zip(shapes, call.target.results, strict=True)
     ]
     return results, call.effects
@@ -146,9 +154,16 @@ def _abstract_eval(
 callable_p.def_effectful_abstract_eval(_abstract_eval)
 
 
-def _result_type(shape: Sequence[Size], dtype: np.dtype[Any], operands: Sequence[Any]) -> Any:
+def _result_type(
+    shape: Sequence[Size], dtype: np.dtype[Any], leading: Sequence[Any], operands: Sequence[Any]
+) -> Any:
     """The type of a result: in `jax.shard_map`, it varies over every axis that an operand does."""
-    sharding = _core.get_cur_mesh_sharding(jax.sharding.PartitionSpec(*[None] * len(shape)))
+    spec = jax.sharding.PartitionSpec(*leading, *[None] * (len(shape) - len(leading)))
+    # The mesh of the operands' types; there may be no other.
+    meshes = (operand.sharding.mesh for operand in operands)
+    mesh = next((mesh for mesh in meshes if not mesh.empty), None)
+    mesh = mesh or _core.get_cur_mesh_sharding().mesh
+    sharding = jax.sharding.NamedSharding(mesh, spec)
     if _VARYING_IS_VMA:
         axes = frozenset().union(*(operand.vma for operand in operands))
         return _core.ShapedArray(shape, dtype, sharding=sharding, vma=axes)
@@ -182,12 +197,47 @@ def in_sharding_of(aval: Any, array: Any) -> Any:
     """The array with the sharding of a type, where mesh axes are explicit."""
     if jax.typeof(array).sharding.spec == aval.sharding.spec:
         return array
-    # Before there was this function, JAX took cotangents of any sharding.
-    return jax.reshard(array, aval.sharding) if hasattr(jax, "reshard") else array
+    return _reshard(array, aval.sharding)
 
 
-def _in_out_indices(target: Target) -> list[int]:
-    return [i for i, param in enumerate(target.operands) if param.role == "in_out"]
+def _leading_spec(operands: Sequence[Any], call: Call, batch: tuple[str, ...]) -> list[Any]:
+    """Over which explicit axes of a mesh results are sharded: as the dimensions they share are.
+
+    JAX gathers an operand that is sharded otherwise, and all other dimensions.
+    """
+    if not any(is_explicitly_sharded(operand) for operand in operands):
+        return []
+    rank = len(batch[0])
+    owners = [[has[axis] == "1" for has in batch] for axis in range(rank)]
+    if rank == 0:
+        shapes = [operand.shape for operand in operands]
+        dim = independent_dim(call.target, shapes, call.output_shapes, [True] * len(operands))
+        if dim is not None:
+            owners = [[leads(call.target, param, dim) for param in call.target.operands]]
+    spec: list[Any] = []
+    for axis, is_owner in enumerate(owners):
+        parts = [
+            operand.sharding.spec[axis]
+            for operand, has in zip(operands, is_owner, strict=True)
+            if has
+        ]
+        spec.append(next((part for part in parts if part not in (None, *spec)), None))
+    return spec
+
+
+def is_explicitly_sharded(array: Any) -> bool:
+    """Whether the type of an array says over which axes of a mesh it is sharded."""
+    aval = array if isinstance(array, _core.ShapedArray) else jax.typeof(array)
+    return any(part is not None for part in aval.sharding.spec)
+
+
+def without_sharding(array: Any, axis: int) -> Any:
+    """The array with one axis whole on every device, as a scan over it must have it."""
+    sharding = jax.typeof(array).sharding
+    if sharding.spec[axis] is None:
+        return array
+    spec = [None if i == axis else part for i, part in enumerate(sharding.spec)]
+    return _reshard(array, sharding.update(spec=jax.sharding.PartitionSpec(*spec)))
 
 
 def _batch_sizes(shapes: Sequence[Sequence[Size]], batch: tuple[str, ...]) -> tuple[Size, ...]:
@@ -199,150 +249,18 @@ def _batch_sizes(shapes: Sequence[Sequence[Size]], batch: tuple[str, ...]) -> tu
     )
 
 
-def _lowering(ctx: Any, *operands: Any, call: Call, batch: tuple[str, ...]) -> Any:
-    target = call.target
-    platforms = ctx.platforms or ctx.module_context.platforms
-    _check_platforms(target, platforms)
-    if len({_scratch(target, platform) for platform in platforms}) > 1:
-        # One program for several platforms: each gets a call with its own hidden results.
-        rules = dict.fromkeys(platforms, _lowering)
-        return _lower_per_platform(
-            ctx, target.path, rules, None, call.effects, *operands, call=call, batch=batch
-        )
-    scratch = _scratch_types(_scratch(target, platforms[0]), ctx.avals_in, call, batch)
-    if ctx.module_context.lowering_parameters.for_export and call.xla_name != target.target:
-        raise ValueError(
-            f"{target.path}: cannot export a call of {call.xla_name}: another build of its library "
-            "was loaded first in this process, and only that one has the name that other "
-            "processes know. Export from a process that loads the library once"
-        )
-    attributes = {name: _ir_attribute(_value(value)) for name, value in call.attributes}
-    if any(batch):
-        attributes["jc.batch"] = _ir_attribute(",".join(batch))
-    if call.output_dims_given:
-        attributes["jc.output_dims"] = _ir_attribute("call")
-    rule = jax.ffi.ffi_lowering(
-        call.xla_name,
-        backend_config=attributes,
-        has_side_effect=target.has_side_effect,
-        operand_output_aliases={i: out for out, i in enumerate(_in_out_indices(target))},
-    )
-    results = rule(ctx.replace(avals_out=[*ctx.avals_out, *scratch]), *operands)
-    return results[: len(ctx.avals_out)]
-
-
-mlir.register_lowering(callable_p, _lowering)
-
-
-def _scratch(target: Target, platform: str) -> tuple[Param, ...]:
-    """The workspaces of the handler for one of JAX's lowering platforms."""
-    name = _XLA_PLATFORMS.get(platform, platform)
-    scratch = (handler.scratch for handler in target.handlers if handler.platform == name)
-    return next(scratch, ())  # Where there is no function, it fails without.
-
-
-def _scratch_types(
-    scratch: Sequence[Param], operands: Sequence[Any], call: Call, batch: tuple[str, ...]
-) -> list[Any]:
-    """The types of the hidden results: one of each for a whole batch."""
-    if not scratch:
-        return []
-    rank = len(batch[0]) if batch else 0
-    shapes = [operand.shape[rank:] for operand in operands]
-    env = environment(call.target, shapes, dict(call.attributes))
-    return [
-        _core.ShapedArray(scratch_shape(each, env), numpy_dtype(each.dtype)) for each in scratch
-    ]
-
-
-def _value(attribute: Attribute) -> Any:
-    if isinstance(attribute, ArrayAttribute):
-        return attribute.numpy()
-    return attribute if isinstance(attribute, str) else np.int64(attribute)
-
-
-def _check_platforms(target: Target, platforms: Sequence[str]) -> None:
-    """Refuses a program that can only fail.
-
-    A program for several platforms may never come to the one that is absent; the handler there
-    raises the same error if it does.
-    """
-    names = [_XLA_PLATFORMS.get(platform, platform) for platform in platforms]
-    absent = target.absent
-    if absent and all(name == absent.platform for name in names):
-        # The type and the words of what the handler would raise.
-        raise jax.errors.JaxRuntimeError(f"FAILED_PRECONDITION: {target.path}: {absent.reason}")
-    for name, platform in zip(names, platforms, strict=True):
-        if name not in target.platforms and not (absent and name == absent.platform):
-            raise NotImplementedError(
-                f"{target.path}: no handler for the platform {platform}: Rust functions run on "
-                "cpu and cuda. Move the arrays there with jax.device_put"
-            )
+mlir.register_lowering(callable_p, lower)
 
 
 def _batching(
     operands: Sequence[Any], dims: Sequence[Any], *, call: Call, batch: tuple[str, ...]
 ) -> tuple[Sequence[Any], Sequence[int]]:
-    method = call.vmap_method
-    if method is None:
-        raise NotImplementedError(
-            f"{call.target.path}: vmap_method is None, so jax.vmap is refused. Pass vmap_method= "
-            'in the call, for example "broadcast_all" or "sequential", or set it in Rust'
-        )
-    operands = [
-        operand if dim is None else _to_front(operand, dim)
-        for operand, dim in zip(operands, dims, strict=True)
-    ]
-    batched = [dim is not None for dim in dims]
-    if method.startswith("sequential"):
-        results = _scan(operands, batched=tuple(batched), call=call, batch=batch)
-    else:
-        results = _one_call(operands, batched, call, batch)
-    return results, (0,) * len(results)
+    from jax_callable._batching import batched  # noqa: PLC0415 - that module makes calls itself
+
+    return batched(operands, dims, call, batch)
 
 
 batching.primitive_batchers[callable_p] = _batching
-
-
-def _one_call(
-    operands: list[Any], batched: list[bool], call: Call, batch: tuple[str, ...]
-) -> list[Any]:
-    size = next(operand.shape[0] for operand, is_in in zip(operands, batched, strict=True) if is_in)
-    for i, param in enumerate(call.target.operands):
-        if not batched[i]:
-            # Every element of the batch writes its own in-out, but all can read one input.
-            in_out = param.role == "in_out"
-            operands[i] = lax.broadcast(operands[i], (size if in_out else 1,))
-            batched[i] = in_out
-    batch = tuple(
-        ("1" if is_in else "0") + axes for is_in, axes in zip(batched, batch, strict=True)
-    )
-    results: list[Any] = callable_p.bind(*operands, call=call, batch=batch)
-    return results
-
-
-# Compiled as one, or an eager call would trace and compile its loop anew each time.
-@functools.partial(jax.jit, static_argnames=("batched", "call", "batch"))
-def _scan(
-    operands: list[Any], *, batched: tuple[bool, ...], call: Call, batch: tuple[str, ...]
-) -> list[Any]:
-    def body(_: None, batched_slices: list[Any]) -> tuple[None, list[Any]]:
-        slices = iter(batched_slices)
-        elements = [
-            next(slices) if is_in else operand
-            for operand, is_in in zip(operands, batched, strict=True)
-        ]
-        return None, callable_p.bind(*elements, call=call, batch=batch)
-
-    xs = [operand for operand, is_in in zip(operands, batched, strict=True) if is_in]
-    _, results = lax.scan(body, None, xs, unroll=call.vmap_method == "sequential_unrolled")
-    scanned: list[Any] = results
-    return scanned
-
-
-def _to_front(operand: Any, axis: int) -> Any:
-    rest = [i for i in range(operand.ndim) if i != axis]
-    return operand if axis == 0 else lax.transpose(operand, [axis, *rest])
 
 
 def _refuse_transpose(*args: Any, call: Call, batch: tuple[str, ...]) -> Any:

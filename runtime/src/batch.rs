@@ -6,17 +6,18 @@ use crate::error::{Error, Result};
 pub(crate) const MAX_BATCH_AXES: usize = 32;
 
 /// The batch axes of a call site, outermost first. Operands and results carry them in
-/// front of their own dimensions; results have all of them.
+/// front of their own dimensions; results have all of them, an operand all or none.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Batch {
     rank: usize,
-    /// For each operand, bit `i` is set if it has axis `i`; otherwise its size is 1 there.
-    masks: Box<[u32]>,
+    /// For each operand with axes, bit `i` is set if axis `i` is the batch's; otherwise its
+    /// size is 1 there.
+    masks: Box<[Option<u32>]>,
 }
 
 impl Batch {
-    /// Parses the attribute `jc.batch`: for each operand one `0` or `1` an axis, separated
-    /// by commas.
+    /// Parses the attribute `jc.batch`: for each operand one `0` or `1` an axis, or `-` for
+    /// one that all elements share and that has no axes, separated by commas.
     pub(crate) fn parse(text: &str, num_operands: usize) -> Result<Batch> {
         let wrong = || {
             Error::invalid_argument(format!(
@@ -24,16 +25,22 @@ impl Batch {
                  {num_operands} operands"
             ))
         };
-        let rank = text.split(',').next().map_or(0, str::len);
-        let masks: Box<[u32]> = text
+        let rank = text
+            .split(',')
+            .find(|axes| *axes != "-")
+            .map_or(0, str::len);
+        let masks: Box<[_]> = text
             .split(',')
             .map(|axes| {
+                if axes == "-" {
+                    return Ok(None);
+                }
                 if axes.len() != rank || !axes.bytes().all(|c| matches!(c, b'0' | b'1')) {
                     return Err(wrong());
                 }
-                Ok(axes.bytes().enumerate().fold(0, |mask, (axis, c)| {
-                    mask | u32::from(c == b'1') << (axis & 31)
-                }))
+                let bits = axes.bytes().enumerate();
+                let bits = bits.map(|(axis, c)| u32::from(c == b'1') << (axis & 31));
+                Ok(Some(bits.fold(0, |mask, bit| mask | bit)))
             })
             .collect::<Result<_>>()?;
         if rank == 0 || rank > MAX_BATCH_AXES || masks.len() != num_operands {
@@ -47,20 +54,31 @@ impl Batch {
         self.rank
     }
 
+    /// The number of axes in front of an operand.
+    pub(crate) fn rank_of(&self, operand: usize) -> usize {
+        match self.masks.get(operand) {
+            Some(Some(_)) => self.rank,
+            _ => 0,
+        }
+    }
+
     /// Whether an operand has all batch axes, as in-outs must.
     pub(crate) fn has_all(&self, operand: usize) -> bool {
-        self.rank == 0 || self.masks[operand].count_ones() as usize == self.rank
+        let count = |mask: u32| mask.count_ones() as usize;
+        self.rank == 0 || self.masks[operand].map(count) == Some(self.rank)
     }
 
     /// Checks an operand's leading dimensions against the batch sizes.
     pub(crate) fn matches(&self, operand: usize, leading: &[i64], sizes: &[i64]) -> bool {
-        self.masks.get(operand).is_some_and(|mask| {
-            leading
+        match self.masks.get(operand) {
+            Some(Some(mask)) => leading
                 .iter()
                 .zip(sizes)
                 .enumerate()
-                .all(|(axis, (&dim, &size))| dim == if mask >> axis & 1 == 1 { size } else { 1 })
-        })
+                .all(|(axis, (&dim, &size))| dim == if mask >> axis & 1 == 1 { size } else { 1 }),
+            Some(None) => leading.is_empty(),
+            None => false,
+        }
     }
 }
 
@@ -99,8 +117,20 @@ mod tests {
     }
 
     #[test]
+    fn operands_without_axes() {
+        let batch = Batch::parse("-,11", 2).unwrap();
+        assert_eq!(batch.rank(), 2);
+        assert_eq!([batch.rank_of(0), batch.rank_of(1)], [0, 2]);
+        assert!(!batch.has_all(0) && batch.has_all(1));
+        assert!(batch.matches(0, &[], &[4, 5]));
+        assert!(!batch.matches(0, &[4, 5], &[4, 5]));
+    }
+
+    #[test]
     fn damaged_descriptions_are_refused() {
-        for text in ["", "1,0,1", "1", "10,1", "2,0", ",", "1,", "x,y"] {
+        for text in [
+            "", "1,0,1", "1", "10,1", "2,0", ",", "1,", "x,y", "-,-", "-1,1", "-", "1,--",
+        ] {
             let error = Batch::parse(text, 2).unwrap_err();
             assert!(error.to_string().contains(text), "{error}");
         }

@@ -24,12 +24,14 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
 
     #[inline]
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
+        let batch_rank = call.operand_rank(slot);
         // SAFETY: the call was checked, and the slot is that of an operand of this type.
         let (buffer, (shape, _)) = unsafe {
             let buffer = call.operand_buffer(slot);
-            (buffer, shape(call.batch_rank, buffer))
+            (buffer, shape(batch_rank, buffer))
         };
-        Array::new(call.data(buffer).addr() as u64, shape, call.cuda().stream())
+        let data = call.data(buffer, batch_rank);
+        Array::new(data.addr() as u64, shape, call.cuda().stream())
     }
 }
 
@@ -44,7 +46,8 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
             let buffer = call.result_buffer(slot);
             (buffer, shape(call.batch_rank, buffer))
         };
-        ArrayMut::new(call.data(buffer).addr() as u64, shape, call.cuda().stream())
+        let data = call.data(buffer, call.batch_rank);
+        ArrayMut::new(data.addr() as u64, shape, call.cuda().stream())
     }
 }
 

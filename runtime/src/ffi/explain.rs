@@ -12,10 +12,15 @@ impl Call<'_> {
     /// For a frame whose buffers are not those of the callable's parameters.
     #[cold]
     pub(super) fn explain_buffers(&self) -> Error {
+        let (operands, results) = (self.plan.operands.as_slice(), self.plan.results.as_slice());
         let found = self
-            .check_list("operands", &self.frame.args, self.plan.operands.as_slice())
+            .check_list("operands", &self.frame.args, operands, |i| {
+                self.operand_rank(i)
+            })
             .and_then(|()| {
-                self.check_list("results", &self.frame.rets, self.plan.results.as_slice())
+                self.check_list("results", &self.frame.rets, results, |i| {
+                    self.result_rank(i)
+                })
             });
         match found {
             Err(error) => error,
@@ -23,7 +28,13 @@ impl Call<'_> {
         }
     }
 
-    fn check_list(&self, what: &str, list: &sys::Buffers, params: &[u8]) -> Result<()> {
+    fn check_list(
+        &self,
+        what: &str,
+        list: &sys::Buffers,
+        params: &[u8],
+        batch_rank: impl Fn(usize) -> usize,
+    ) -> Result<()> {
         if (0..1 << 16).contains(&list.size) && list.size != params.len() as i64 {
             return Err(Error::invalid_argument(format!(
                 "expected {} {what}, got {}",
@@ -33,43 +44,11 @@ impl Call<'_> {
         }
         // SAFETY: the frame is XLA's.
         let buffers = unsafe { buffers(list, params.len())? };
-        params.iter().zip(buffers).try_for_each(|(&param, buffer)| {
-            self.check_buffer(&self.callable.params[usize::from(param)], buffer)
+        let mut buffers = params.iter().zip(buffers).enumerate();
+        buffers.try_for_each(|(i, (&param, buffer))| {
+            let param = &self.callable.params[usize::from(param)];
+            check_buffer(param, buffer, batch_rank(i))
         })
-    }
-
-    fn check_buffer(&self, param: &Param, buffer: &sys::Buffer) -> Result<()> {
-        let Param { name, ty, .. } = param;
-        let dims = buffer.dims();
-        let batch_rank = self.batch_rank_of(param);
-        let rank = batch_rank + usize::from(ty.buffer.rank);
-        let has_type = buffer.dtype == ty.buffer.dtype && dims.len() == rank;
-        if !has_type || !buffer.has_packed(ty.packed) {
-            let got = match buffer.dtype() {
-                Some(dtype) => dtype.to_string(),
-                None => format!(
-                    "an unsupported element type (XLA's {}) of shape ",
-                    buffer.dtype
-                ),
-            };
-            return Err(Error::invalid_argument(format!(
-                "parameter `{name}`: expected {}, got {got}{dims:?}",
-                array_type(ty, batch_rank),
-            )));
-        }
-        if size_in_bytes(usize::from(ty.buffer.size), dims).is_none() {
-            return Err(Error::invalid_argument(format!(
-                "parameter `{name}`: the shape {dims:?} is negative or too large"
-            )));
-        }
-        if buffer.size_as(&ty.buffer, batch_rank).is_none() {
-            return Err(Error::invalid_argument(format!(
-                "parameter `{name}`: its data is at {:p}, which is null or not aligned to {} bytes",
-                buffer.data,
-                ty.buffer.align_mask + 1
-            )));
-        }
-        Ok(())
     }
 
     /// For a result that overlaps an operand, or a result numbered after all operands.
@@ -83,6 +62,39 @@ impl Call<'_> {
             params.nth(other).map_or("?", |(param, _)| param.name)
         ))
     }
+}
+
+fn check_buffer(param: &Param, buffer: &sys::Buffer, batch_rank: usize) -> Result<()> {
+    let Param { name, ty, .. } = param;
+    let dims = buffer.dims();
+    let rank = batch_rank + usize::from(ty.buffer.rank);
+    let has_type = buffer.dtype == ty.buffer.dtype && dims.len() == rank;
+    if !has_type || !buffer.has_packed(ty.packed) {
+        let got = match buffer.dtype() {
+            Some(dtype) => dtype.to_string(),
+            None => format!(
+                "an unsupported element type (XLA's {}) of shape ",
+                buffer.dtype
+            ),
+        };
+        return Err(Error::invalid_argument(format!(
+            "parameter `{name}`: expected {}, got {got}{dims:?}",
+            array_type(ty, batch_rank),
+        )));
+    }
+    if size_in_bytes(usize::from(ty.buffer.size), dims).is_none() {
+        return Err(Error::invalid_argument(format!(
+            "parameter `{name}`: the shape {dims:?} is negative or too large"
+        )));
+    }
+    if buffer.size_as(&ty.buffer, batch_rank).is_none() {
+        return Err(Error::invalid_argument(format!(
+            "parameter `{name}`: its data is at {:p}, which is null or not aligned to {} bytes",
+            buffer.data,
+            ty.buffer.align_mask + 1
+        )));
+    }
+    Ok(())
 }
 
 /// # Safety

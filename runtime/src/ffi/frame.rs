@@ -10,8 +10,6 @@ use super::known::Known;
 use super::place::Place;
 use super::state::{self, CallSite};
 use super::sys;
-use crate::batch::{self, Batch};
-use crate::check::is_scratch;
 use crate::cpu::Context;
 use crate::dims::{self, Shapes};
 use crate::error::{Error, Result};
@@ -33,9 +31,9 @@ pub struct Call<'a> {
     /// The number of batch axes.
     pub(super) batch_rank: usize,
     /// The batch sizes, outermost first.
-    sizes: &'a [i64],
+    pub(super) sizes: &'a [i64],
     /// The batch element that the body runs for.
-    element: usize,
+    pub(super) element: usize,
 }
 
 impl<'a> Call<'a> {
@@ -152,35 +150,6 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// The batch sizes of the first result.
-    fn first_sizes(&self) -> &'a [i64] {
-        let first = self.result_params().next();
-        first.map_or(&[], |(_, first)| &first.dims()[..self.batch_rank])
-    }
-
-    /// Runs the body, once for each batch element.
-    #[inline]
-    pub(crate) fn run(&mut self, mut body: impl FnMut(&Call<'a>) -> Result<()>) -> Result<()> {
-        if self.batch_rank == 0 {
-            return body(self);
-        }
-        for element in 0..self.num_elements() {
-            self.element = element;
-            body(self).map_err(|error| {
-                let code = error.code();
-                Error::new(code, format!("batch element {element}: {error}"))
-            })?;
-        }
-        Ok(())
-    }
-
-    /// How often the body runs.
-    #[inline]
-    pub(super) fn num_elements(&self) -> usize {
-        // It cannot overflow: the results' sizes, checked, begin with this product.
-        self.sizes.iter().map(|&size| size as usize).product()
-    }
-
     #[inline]
     pub(super) fn attrs(&self) -> Attrs<'a> {
         // SAFETY: the frame is XLA's.
@@ -229,41 +198,14 @@ impl<'a> Call<'a> {
         &self.callable.params[usize::from(index)]
     }
 
-    /// The own dimensions of a buffer: without batch axes and packed dimensions.
+    /// The own dimensions of a buffer: without its batch axes and packed dimensions.
     #[inline]
-    fn own_dims(&self, buffer: &'a sys::Buffer, param: &Param) -> &'a [i64] {
-        let dims = buffer.dims();
-        let (batch_rank, packed) = (self.batch_rank_of(param), param.ty.packed.len());
+    fn own_dims(buffer: &'a sys::Buffer, param: &Param, batch_rank: usize) -> &'a [i64] {
+        let (dims, packed) = (buffer.dims(), param.ty.packed.len());
         if batch_rank == 0 && packed == 0 {
             return dims;
         }
         &dims[batch_rank..dims.len() - packed]
-    }
-
-    /// The number of batch axes in front of a parameter's own dimensions: scratch has none.
-    #[inline]
-    pub(super) fn batch_rank_of(&self, param: &Param) -> usize {
-        if is_scratch(param) {
-            0
-        } else {
-            self.batch_rank
-        }
-    }
-
-    /// Where this batch element's data begins, for what is not scratch.
-    #[inline]
-    pub(super) fn data(&self, buffer: &'a sys::Buffer) -> *mut u8 {
-        let data = buffer.data.cast::<u8>();
-        if self.batch_rank == 0 {
-            return data;
-        }
-        let (leading, own) = buffer.dims().split_at(self.batch_rank);
-        let scalar = buffer.dtype().map_or(0, crate::DataType::size);
-        let size = own.iter().map(|&dim| dim as usize).product::<usize>() * scalar;
-        if size == 0 {
-            return data;
-        }
-        data.wrapping_add(batch::position(self.element, self.sizes, leading) * size)
     }
 
     /// Whether the frame has the buffers of the callable's parameters: their number, types,
@@ -276,15 +218,32 @@ impl<'a> Call<'a> {
         let plan = self.plan;
         // SAFETY: the caller's promise.
         unsafe {
-            self.has_list(&self.frame.args, plan.operands.as_slice(), ranges)
-                && self.has_list(&self.frame.rets, plan.results.as_slice(), ranges)
+            let operand_rank = |operand| self.operand_rank(operand);
+            let result_rank = |result| self.result_rank(result);
+            self.has_list(
+                &self.frame.args,
+                plan.operands.as_slice(),
+                operand_rank,
+                ranges,
+            ) && self.has_list(
+                &self.frame.rets,
+                plan.results.as_slice(),
+                result_rank,
+                ranges,
+            )
         }
     }
 
     /// # Safety
     /// `list` is as XLA's ABI has it.
     #[inline]
-    unsafe fn has_list(&self, list: &sys::Buffers, params: &[u8], ranges: &mut Ranges) -> bool {
+    unsafe fn has_list(
+        &self,
+        list: &sys::Buffers,
+        params: &[u8],
+        batch_rank: impl Fn(usize) -> usize,
+        ranges: &mut Ranges,
+    ) -> bool {
         if list.size != params.len() as i64 || list.buffers.is_null() || list.types.is_null() {
             return list.size == 0 && params.is_empty();
         }
@@ -295,11 +254,10 @@ impl<'a> Call<'a> {
             if ty != sys::BUFFER || buffer.is_null() {
                 return false;
             }
-            let param = &self.callable.params[usize::from(index)];
-            let (batch_rank, param) = (self.batch_rank_of(param), &param.ty);
+            let param = &self.callable.params[usize::from(index)].ty;
             // SAFETY: an entry of this type points to an `XLA_FFI_Buffer`.
             let buffer = unsafe { &*buffer.cast::<sys::Buffer>() };
-            let Some(size) = buffer.size_as(&param.buffer, batch_rank) else {
+            let Some(size) = buffer.size_as(&param.buffer, batch_rank(i)) else {
                 return false;
             };
             if param.buffer.packed > 0 && !buffer.has_packed(param.packed) {
@@ -309,36 +267,6 @@ impl<'a> Call<'a> {
         }
         ranges.len = first + params.len();
         true
-    }
-
-    fn check_batch(&self, batch: &Batch) -> Result<()> {
-        let rank = self.batch_rank;
-        let wrong = |param: &Param, leading: &[i64]| {
-            Error::invalid_argument(format!(
-                "parameter `{}`: its batch axes are {leading:?}, which does not go with a batch of \
-                 {:?}",
-                param.name, self.sizes
-            ))
-        };
-        for (param, buffer) in self.result_params().take(self.plan.num_results) {
-            let leading = &buffer.dims()[..rank];
-            if leading != self.sizes {
-                return Err(wrong(param, leading));
-            }
-        }
-        for (operand, (param, buffer)) in self.operand_params().enumerate() {
-            let leading = &buffer.dims()[..rank];
-            if param.in_out && !batch.has_all(operand) {
-                return Err(Error::invalid_argument(format!(
-                    "parameter `{}`: an in-out must have all batch axes",
-                    param.name
-                )));
-            }
-            if !batch.matches(operand, leading, self.sizes) {
-                return Err(wrong(param, leading));
-            }
-        }
-        Ok(())
     }
 
     /// A result whose memory is not its own, and what overlaps it: an operand, or a result
@@ -409,14 +337,16 @@ impl Shapes for Call<'_> {
     fn operand(&self, index: usize) -> &[i64] {
         let param = self.param(self.plan.operands.as_slice()[index]);
         // SAFETY: shapes are looked at after `has_buffers`; the plan has this operand.
-        self.own_dims(unsafe { self.operand_buffer(index) }, param)
+        let buffer = unsafe { self.operand_buffer(index) };
+        Self::own_dims(buffer, param, self.operand_rank(index))
     }
 
     #[inline]
     fn result(&self, index: usize) -> &[i64] {
         let param = self.param(self.plan.results.as_slice()[index]);
         // SAFETY: shapes are looked at after `has_buffers`; the plan has this result.
-        self.own_dims(unsafe { self.result_buffer(index) }, param)
+        let buffer = unsafe { self.result_buffer(index) };
+        Self::own_dims(buffer, param, self.result_rank(index))
     }
 
     #[inline]

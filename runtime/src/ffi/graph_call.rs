@@ -144,14 +144,13 @@ fn staging(call: &Call<'_>) -> Result<Staging> {
         let operand = place(operands);
         let result = place(plan.results.as_slice());
         // SAFETY: the call was checked, and the plan has these buffers.
-        let buffer = unsafe {
+        let (buffer, batch_rank) = unsafe {
             match (operand, result) {
-                (_, Some(result)) => call.result_buffer(result),
-                (Some(operand), None) => call.operand_buffer(operand),
+                (_, Some(result)) => (call.result_buffer(result), call.result_rank(result)),
+                (Some(operand), None) => (call.operand_buffer(operand), call.operand_rank(operand)),
                 (None, None) => continue,
             }
         };
-        let batch_rank = call.batch_rank_of(param);
         let size = buffer.size_as(&param.ty.buffer, batch_rank).unwrap_or(0);
         // An input has its own size: some are shared by the whole batch.
         arrays.push(Array {

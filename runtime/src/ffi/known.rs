@@ -28,11 +28,15 @@ impl Known {
     /// The shapes of a call whose buffers were checked.
     pub(super) fn of(call: &Call<'_>) -> Known {
         let mut dims = Vec::new();
-        let params = call.operand_params().chain(call.result_params());
-        let buffers = params
-            .map(|(param, buffer)| {
+        let operands = call.operand_params().enumerate();
+        let operands = operands.map(|(i, (param, buffer))| (param, buffer, call.operand_rank(i)));
+        let results = call.result_params().enumerate();
+        let results = results.map(|(i, (param, buffer))| (param, buffer, call.result_rank(i)));
+        let buffers = operands
+            .chain(results)
+            .map(|(param, buffer, batch_rank)| {
                 dims.extend_from_slice(buffer.dims());
-                let (ty, batch_rank) = (&param.ty.buffer, call.batch_rank_of(param));
+                let ty = &param.ty.buffer;
                 Buffer {
                     dtype: buffer.dtype,
                     rank: buffer.dims().len(),

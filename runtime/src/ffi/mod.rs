@@ -8,6 +8,7 @@
 
 pub(crate) mod api;
 pub(crate) mod attrs;
+mod batched;
 pub(crate) mod buffer;
 #[cfg(feature = "_cuda")]
 pub(crate) mod cuda_call;

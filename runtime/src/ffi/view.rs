@@ -92,10 +92,11 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
 
     #[inline]
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
+        let batch_rank = call.operand_rank(slot);
         // SAFETY: the call was checked, and the slot is that of an operand of this type.
         let (buffer, (shape, len)) = unsafe {
             let buffer = call.operand_buffer(slot);
-            (buffer, shape(call.batch_rank, buffer))
+            (buffer, shape(batch_rank, buffer))
         };
         let data = if len == 0 {
             &[]
@@ -103,7 +104,7 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
             // SAFETY: the buffer was checked to hold this many elements of this type,
             // aligned and not null; every bit pattern is a value of an `Element`; and
             // no mutable view of the call overlaps it.
-            unsafe { slice::from_raw_parts(call.data(buffer).cast::<T>(), len) }
+            unsafe { slice::from_raw_parts(call.data(buffer, batch_rank).cast::<T>(), len) }
         };
         Array::new(data, shape)
     }
@@ -122,7 +123,10 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
         };
         // SAFETY: as for `Array`, and the caller takes each result once, so that this is the
         // only view of memory that nothing else of the call overlaps.
-        ArrayMut::new(unsafe { elements_mut(call.data(buffer), len) }, shape)
+        ArrayMut::new(
+            unsafe { elements_mut(call.data(buffer, call.batch_rank), len) },
+            shape,
+        )
     }
 }
 

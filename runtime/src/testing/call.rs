@@ -16,27 +16,30 @@ use std::collections::HashMap;
 /// The methods that name a parameter panic if the callable has none of that name and kind:
 /// a test that is wrong itself should say so.
 #[must_use = "a call does nothing before `run`"]
+#[derive(Clone)]
 pub struct Call {
-    target: Target,
+    pub(super) target: Target,
     values: HashMap<&'static str, AttrSpec>,
-    inputs: HashMap<&'static str, Input>,
-    output_dims: HashMap<&'static str, Vec<i64>>,
-    batch: Option<usize>,
+    pub(super) inputs: HashMap<&'static str, Input>,
+    pub(super) output_dims: HashMap<&'static str, Vec<i64>>,
+    pub(super) batch: Option<usize>,
     alias: bool,
     api_version: i32,
     num_threads: usize,
 }
 
-struct Input {
-    batched: bool,
-    dims: Vec<i64>,
-    memory: Memory,
+#[derive(Clone)]
+pub(super) struct Input {
+    pub(super) batched: bool,
+    /// Without batch axis and packed dimensions.
+    pub(super) dims: Vec<i64>,
+    pub(super) memory: Memory,
 }
 
 /// What a call has written.
 pub struct Outcome {
     callable: &'static Callable,
-    results: HashMap<&'static str, (Vec<i64>, Memory)>,
+    pub(super) results: HashMap<&'static str, (Vec<i64>, Memory)>,
 }
 
 impl Call {
@@ -210,9 +213,7 @@ impl Call {
         data: &[T],
         batched: bool,
     ) -> Call {
-        let param = self.param(name, |p| {
-            p.ty.kind == Kind::Array || (p.ty.kind == Kind::ArrayMut && p.in_out)
-        });
+        let param = self.operand(name);
         let copies = if batched { self.batch.unwrap_or(1) } else { 1 };
         assert_eq!(
             shape.iter().product::<usize>() * copies,
@@ -232,6 +233,13 @@ impl Call {
         };
         self.inputs.insert(param.name, input);
         self
+    }
+
+    #[track_caller]
+    pub(super) fn operand(&self, name: &str) -> &'static Param {
+        self.param(name, |p| {
+            p.ty.kind == Kind::Array || (p.ty.kind == Kind::ArrayMut && p.in_out)
+        })
     }
 
     #[track_caller]

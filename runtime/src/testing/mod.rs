@@ -3,7 +3,8 @@
 //! [`Target`] finds a callable of this program by its name, [`Call`] takes its arguments
 //! by the names of its parameters and plays XLA's side: it makes the call frame, runs
 //! INSTANTIATE and EXECUTE, and gives back what was written, or the error. The path from
-//! the frame to the function is the one that JAX takes.
+//! the frame to the function is the one that JAX takes. [`Call::check_batch_dims`] checks what
+//! an author promises to `jax.vmap`.
 //!
 //! ```
 //! use jax_callable::prelude::*;
@@ -30,6 +31,7 @@
 //! ```
 
 mod call;
+mod promise;
 mod target;
 mod value;
 
