@@ -62,17 +62,7 @@ pub const fn is_scratch(param: &Param) -> bool {
 /// Whether the parameter is a single integer.
 pub const fn is_integer(param: &Param) -> bool {
     match param.ty.value {
-        Some(StaticType::Number(dtype, Length::One)) => matches!(
-            dtype,
-            DataType::S8
-                | DataType::S16
-                | DataType::S32
-                | DataType::S64
-                | DataType::U8
-                | DataType::U16
-                | DataType::U32
-                | DataType::U64
-        ),
+        Some(StaticType::Number(dtype, Length::One)) => dtype.is_integer(),
         _ => false,
     }
 }

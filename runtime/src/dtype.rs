@@ -60,6 +60,14 @@ dtypes! {
     F8E8M0FNU = 33, "float8_e8m0fnu", 1;
 }
 
+impl DataType {
+    /// Whether the elements are integers, which booleans are not.
+    pub(crate) const fn is_integer(self) -> bool {
+        use DataType::{S8, S16, S32, S64, U8, U16, U32, U64};
+        matches!(self, S8 | S16 | S32 | S64 | U8 | U16 | U32 | U64)
+    }
+}
+
 impl fmt::Display for DataType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -203,18 +203,7 @@ const fn is_visible(param: &Param) -> bool {
 const fn has_derivative(param: &Param) -> bool {
     match param.ty.dtype {
         None => false,
-        Some(dtype) => !matches!(
-            dtype,
-            DataType::Pred
-                | DataType::S8
-                | DataType::S16
-                | DataType::S32
-                | DataType::S64
-                | DataType::U8
-                | DataType::U16
-                | DataType::U32
-                | DataType::U64
-        ),
+        Some(dtype) => !(matches!(dtype, DataType::Pred) || dtype.is_integer()),
     }
 }
 

@@ -237,3 +237,22 @@ def test_a_jacobian_is_one_run(ops, promise_runs):
         jax.block_until_ready(jacobian(x))
     # One for all of the rows, and the forward one at most.
     assert runs.added <= 2
+
+
+@pytest.mark.parametrize(
+    ("derivative", "num_runs"),
+    [
+        (lambda f: jax.vmap(jax.grad(lambda x: jnp.sum(jnp.sin(f(x))))), 2),
+        (lambda f: jax.grad(lambda xs: jnp.sum(jnp.sin(jax.vmap(f)(xs)))), 2),
+        # The result of the call itself is not needed.
+        (lambda f: lambda xs: jax.jacrev(f)(xs[0]), 1),
+    ],
+    ids=["vmap of grad", "grad of vmap", "jacrev"],
+)
+def test_derivatives(ops, promise_runs, derivative, num_runs):
+    xs = numbers(3, 4)
+    with promise_runs() as runs:
+        result = jax.jit(derivative(ops.parabola))(xs)
+    # Once forward, once backward, for all elements.
+    assert runs.added == num_runs
+    np.testing.assert_allclose(result, derivative(jnp.square)(xs), rtol=1e-6)

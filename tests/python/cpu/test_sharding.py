@@ -315,3 +315,19 @@ def test_pmap_of_vmap(ops):
     mapped = jax.pmap(jax.vmap(functools.partial(ops.scaled_sum, 2.0), (None, 0)), in_axes=(0, 1))
     expected = [[ops.scaled_sum(2.0, y[0, i], y[j, i]) for j in range(3)] for i in range(4)]
     np.testing.assert_array_equal(mapped(y[0], y), expected)
+
+
+@pytest.mark.parametrize("shape", [(8,), (8, 3)], ids=["a promised dimension", "a batch"])
+def test_derivatives_are_cut(ops, line, shape):
+    def derivative(function):
+        each = function if len(shape) == 1 else jax.vmap(function)
+        return jax.grad(lambda x: jnp.sum(jnp.sin(each(x))))
+
+    xs = put(line, numbers(*shape) / 8, "i")
+    text, (result,) = check(derivative(ops.parabola), xs)
+    assert [np.prod([int(dim) for dim in each.split(",")]) for each in calls(text)] == (
+        [xs.size // 4] * 2
+    )
+    assert moves(text) == []
+    assert result.sharding.spec[0] == "i"
+    np.testing.assert_allclose(result, derivative(jnp.square)(np.asarray(xs)), rtol=1e-5)
