@@ -36,3 +36,18 @@ def check(batched, expected, *args):
     for result, want in zip(results, wanted, strict=True):
         assert result.dtype == want.dtype
         np.testing.assert_array_equal(result, want)
+
+
+def with_axes(shapes, *levels):
+    """Shapes with batch axes added, innermost first.
+
+    Args:
+        shapes: The shapes of unbatched arrays.
+        levels: For each level, its size, and where its axis is in each array, or None.
+    """
+    shapes = [list(shape) for shape in shapes]
+    for size, axes in levels:
+        for shape, axis in zip(shapes, axes, strict=True):
+            if axis is not None:
+                shape.insert(axis, size)
+    return shapes

@@ -7,7 +7,7 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from batching import METHODS, check, loop
+from batching import METHODS, check, loop, with_axes
 
 import jax_callable
 
@@ -119,14 +119,8 @@ def test_sequential_methods_stay_sequential(ops, promise_runs, method):
     ],
 )
 def test_two_levels(ops, inner, outer, axes):
-    own = {"x": [4, 5], "w": [2, 5], "bias": [2]}
-    args = []
-    for shape, in_axis, out_axis in zip(own.values(), inner, outer, strict=True):
-        if in_axis is not None:
-            shape.insert(in_axis, 6)
-        if out_axis is not None:
-            shape.insert(out_axis, 3)
-        args.append(numbers(*shape))
+    shapes = with_axes([(4, 5), (2, 5), (2,)], (6, inner), (3, outer))
+    args = [numbers(*shape) for shape in shapes]
     batched = jax.vmap(jax.vmap(ops.dense, inner), outer)
     text = jax.jit(batched).lower(*args).as_text()
     (call,) = [line for line in text.splitlines() if "@fixture.dense" in line]

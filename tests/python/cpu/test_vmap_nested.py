@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from batching import METHODS, check, loop
+from batching import METHODS, check, loop, with_axes
 
 SEVERAL = METHODS[:1] + METHODS[3:4]  # the others are spelled otherwise, and tested in test_vmap
 
@@ -30,14 +30,8 @@ def numbers(*shape, dtype=np.float32):
 )
 def test_two_levels(ops, method, inner, outer):
     # Sizes that nothing else has, so that a mixed-up axis cannot go unnoticed.
-    own = {"w": [4, 5], "x": [5], "hidden": [4]}
-    args = []
-    for shape, in_axis, out_axis in zip(own.values(), inner, outer, strict=True):
-        if in_axis is not None:
-            shape.insert(in_axis, 2)
-        if out_axis is not None:
-            shape.insert(out_axis, 3)
-        args.append(numbers(*shape))
+    shapes = with_axes([(4, 5), (5,), (4,)], (2, inner), (3, outer))
+    args = [numbers(*shape) for shape in shapes]
     cell = functools.partial(ops.cell, 0.25)
     batched = jax.vmap(jax.vmap(functools.partial(cell, vmap_method=method), inner), outer)
     check(jax.jit(batched), loop(loop(cell, inner), outer), *args)
