@@ -1,6 +1,5 @@
 //! What the attribute asks at compile time where only the types of parameters know.
 
-use crate::dtype::DataType;
 use crate::signature::{
     Callable, Dim, GraphCacheMax, GraphMode, Kind, Length, Param, Platform, StaticType,
 };
