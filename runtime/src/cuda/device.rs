@@ -37,13 +37,16 @@ impl Device {
             Some(device) => device,
             None => Device::open(slot, ordinal as usize)?,
         };
-        // What an earlier drop left behind is not this call's error.
-        let _ = device.context.check_err();
-        device
-            .context
-            .bind_to_thread()
-            .map_err(|error| failed(format!("cannot use CUDA device {ordinal}"), error))?;
+        device.make_current()?;
         Ok(device)
+    }
+
+    /// Makes it current on this thread.
+    pub(super) fn make_current(&self) -> Result<()> {
+        // What an earlier drop left behind is not this call's error.
+        let _ = self.context.check_err();
+        let bound = self.context.bind_to_thread();
+        bound.map_err(|error| failed(format!("cannot use CUDA device {}", self.ordinal), error))
     }
 
     /// Calls `work` with the device of an ordinal current, and then leaves this thread's

@@ -47,12 +47,6 @@ impl sys::Buffer {
     }
 }
 
-/// Whether two ranges of addresses share any.
-#[inline(always)]
-pub(super) fn overlap(a: (usize, usize), b: (usize, usize)) -> bool {
-    a.0.max(b.0) < a.1.min(b.1)
-}
-
 /// None for negative dimensions, and for sizes that no allocation can have.
 #[inline(always)]
 pub(super) fn size_in_bytes(scalar: usize, dims: &[i64]) -> Option<usize> {
@@ -71,11 +65,20 @@ pub(super) fn size_in_bytes(scalar: usize, dims: &[i64]) -> Option<usize> {
     Some(size as usize)
 }
 
+/// Whether two ranges of addresses share any.
+#[inline(always)]
+pub(super) fn overlap<T: Ord>(a: (T, T), b: (T, T)) -> bool {
+    a.0.max(b.0) < a.1.min(b.1)
+}
+
+type Addresses = [MaybeUninit<u64>; 2 * MAX_PARAMS];
+
 /// The addresses that the operands take, then those of the results. Only what is used is
 /// initialised: all of it would cost more than the checks of a call.
 pub(super) struct Ranges {
     pub(super) len: usize,
-    ranges: [MaybeUninit<(usize, usize)>; 2 * MAX_PARAMS],
+    starts: Addresses,
+    ends: Addresses,
 }
 
 impl Ranges {
@@ -83,20 +86,35 @@ impl Ranges {
     pub(super) fn new() -> Ranges {
         Ranges {
             len: 0,
-            ranges: [const { MaybeUninit::uninit() }; 2 * MAX_PARAMS],
+            starts: [const { MaybeUninit::uninit() }; 2 * MAX_PARAMS],
+            ends: [const { MaybeUninit::uninit() }; 2 * MAX_PARAMS],
         }
     }
 
     /// Writes an entry; `len` is raised when all are written.
     #[inline]
     pub(super) fn set(&mut self, index: usize, start: usize, size: usize) {
-        self.ranges[index].write((start, start.saturating_add(size)));
+        self.starts[index].write(start as u64);
+        self.ends[index].write(start.saturating_add(size) as u64);
+    }
+
+    /// Where each begins.
+    #[inline]
+    pub(super) fn starts(&self) -> &[u64] {
+        self.written(&self.starts)
+    }
+
+    /// Whether two of them share an address.
+    #[inline(always)]
+    pub(super) fn overlap(&self, a: usize, b: usize) -> bool {
+        let (starts, ends) = (self.starts(), self.written(&self.ends));
+        overlap((starts[a], ends[a]), (starts[b], ends[b]))
     }
 
     #[inline]
-    pub(super) fn as_slice(&self) -> &[(usize, usize)] {
-        let ranges = &self.ranges[..self.len];
+    fn written<'a>(&self, addresses: &'a Addresses) -> &'a [u64] {
+        let addresses = &addresses[..self.len];
         // SAFETY: the first `len` entries were written.
-        unsafe { std::slice::from_raw_parts(ranges.as_ptr().cast(), ranges.len()) }
+        unsafe { std::slice::from_raw_parts(addresses.as_ptr().cast(), addresses.len()) }
     }
 }

@@ -4,7 +4,7 @@
 
 use super::api::Api;
 use super::attrs::{Attrs, changed};
-use super::buffer::{Ranges, overlap};
+use super::buffer::Ranges;
 use super::host_call::HostCall;
 use super::known::Known;
 use super::place::Place;
@@ -87,16 +87,16 @@ impl<'a> Call<'a> {
     /// Checks any frame and, where XLA did not alias an in-out, copies it to its result.
     #[inline]
     pub(super) fn check(&mut self) -> Result<()> {
-        self.check_frame()?;
+        self.check_frame(&mut Ranges::new())?;
         if self.plan.has_in_outs {
             self.copy_in_outs()?;
         }
         Ok(())
     }
 
-    /// Checks any frame.
+    /// Checks any frame, and tells where its buffers are.
     #[inline]
-    pub(super) fn check_frame(&mut self) -> Result<()> {
+    pub(super) fn check_frame(&mut self, ranges: &mut Ranges) -> Result<()> {
         let plan = self.plan;
         // SAFETY: `new`'s promise.
         let api = unsafe { Api::new(self.frame.api)? };
@@ -114,15 +114,14 @@ impl<'a> Call<'a> {
             return Err(changed());
         }
         self.batch_rank = self.site.map_or(0, |site| site.batch.rank());
-        let mut ranges = Ranges::new();
         let known = self.site.and_then(|site| site.known.get());
         // SAFETY: the frame is XLA's.
-        if known.is_some_and(|known| unsafe { known.is_of(self.frame, &mut ranges) }) {
+        if known.is_some_and(|known| unsafe { known.is_of(self.frame, ranges) }) {
             self.sizes = self.first_sizes();
         } else {
-            self.check_shapes(&mut ranges)?;
+            self.check_shapes(ranges)?;
         }
-        if let Some((result, other)) = self.overlap(&ranges) {
+        if let Some((result, other)) = self.overlap(ranges) {
             return Err(self.explain_overlap(result, other));
         }
         Ok(())
@@ -276,19 +275,15 @@ impl<'a> Call<'a> {
     /// anywhere: it is never viewed.
     #[inline]
     fn overlap(&self, ranges: &Ranges) -> Option<(usize, usize)> {
-        let ranges = ranges.as_slice();
-        let (operands, results) = ranges.split_at(self.plan.operands.as_slice().len());
-        for (result, &own) in results.iter().enumerate() {
+        let num_operands = self.plan.operands.as_slice().len();
+        for own in num_operands..ranges.len {
+            let result = own - num_operands;
             let source = self.plan.in_outs[result].map(usize::from);
-            for (operand, &other) in operands.iter().enumerate() {
-                if overlap(own, other) && source != Some(operand) {
-                    return Some((result, operand));
-                }
-            }
-            for (earlier, &other) in results[..result].iter().enumerate() {
-                if overlap(own, other) {
-                    return Some((result, operands.len() + earlier));
-                }
+            let mut others = 0..own;
+            if let Some(other) =
+                others.find(|&other| ranges.overlap(own, other) && source != Some(other))
+            {
+                return Some((result, other));
             }
         }
         None

@@ -1,6 +1,7 @@
 //! Calls in a graph mode of our own.
 
 use super::api::Api;
+use super::buffer::Ranges;
 use super::cuda_call::waits_for_each_call;
 use super::entry::{Body, check_and_run, contain_panic};
 use super::frame::Call;
@@ -11,7 +12,7 @@ use crate::check::is_scratch;
 use crate::cuda::{Context, Device};
 use crate::error::{Error, Result};
 use crate::graph::staging::{Array, Staging};
-use crate::plan::{MAX_PARAMS, Plan};
+use crate::plan::Plan;
 use crate::signature::{Callable, GraphMode};
 
 /// Batches of more elements than this are looped over without a graph: their graphs would be
@@ -40,18 +41,15 @@ pub(super) unsafe fn execute(
     // SAFETY: the caller's promise.
     let mut call = unsafe { Call::new(callable, plan, frame, Place::HOST) };
     call.site = Some(site);
-    call.check_frame()?;
-    let device = Device::current(ordinal)?;
-    let mut graphs = site.graphs.on(device.ordinal())?.lock();
+    let mut ranges = Ranges::new();
+    call.check_frame(&mut ranges)?;
+    let mut graphs = site.graphs.on(ordinal)?.lock();
     if call.batch_rank > 0 {
         graphs.counters().looped_batches.add(1);
     }
 
     let is_small = call.batch_rank == 0 || call.num_elements() <= MAX_LOOP;
     let has_run = is_small && {
-        let mut addresses = [0; 2 * MAX_PARAMS];
-        // SAFETY: the frame was checked.
-        let addresses = unsafe { read_addresses(frame, &mut addresses) };
         let mut run = |context: &Context, seen: &[u64]| {
             // A body that panics at made-up addresses refuses them: that is not the call's error.
             // SAFETY: the frame was checked, and the addresses are those of its buffers, or
@@ -61,44 +59,27 @@ pub(super) unsafe fn execute(
             result.unwrap_or_else(|| Err(Error::internal("panicked")))
         };
         let stage = || staging(&call);
-        // SAFETY: the device is current, and the stream is XLA's for it, on which it runs no
-        // capture in this mode; a call site has one shape.
-        unsafe { graphs.call(stream, addresses, stage, &mut run)? }
+        // SAFETY: the stream is XLA's for the device, on which it runs no capture in this mode; a
+        // call site has one shape.
+        unsafe { graphs.call(stream, ranges.starts(), stage, &mut run)? }
     };
-    // SAFETY: the stream is XLA's for this device, and the context is used during the call.
-    let context = || unsafe { device.on_stream(stream) };
+    let context = || {
+        let device = Device::current(ordinal)?;
+        // SAFETY: the stream is XLA's for this device, and the context is used during the call.
+        Ok::<_, Error>(unsafe { device.on_stream(stream) })
+    };
     if !has_run {
         graphs.counters().ungraphed_calls.add(1);
         drop(graphs);
-        let context = context();
+        let context = context()?;
         // SAFETY: the caller's promise.
         let mut call = unsafe { Call::new(callable, plan, frame, Place::Cuda(&context)) };
         check_and_run(&mut call, body)?;
     }
     if waits_for_each_call() {
-        context().synchronize()?;
+        context()?.synchronize()?;
     }
     Ok(())
-}
-
-/// The addresses of a frame's buffers: operands, then results.
-///
-/// # Safety
-/// The frame was checked.
-unsafe fn read_addresses<'a>(
-    frame: &sys::CallFrame,
-    addresses: &'a mut [u64; 2 * MAX_PARAMS],
-) -> &'a [u64] {
-    let mut len = 0;
-    for list in [&frame.args, &frame.rets] {
-        for i in 0..list.size as usize {
-            // SAFETY: a checked frame has this many buffers, no more than parameters.
-            let buffer = unsafe { &*(*list.buffers.add(i)).cast::<sys::Buffer>() };
-            addresses[len] = buffer.data.addr() as u64;
-            len += 1;
-        }
-    }
-    &addresses[..len]
 }
 
 /// Runs the body with its buffers at other addresses.

@@ -24,7 +24,7 @@ const NONE: u64 = u64::MAX;
 pub(crate) struct Slot<G> {
     target: Arc<Target>,
     graphs: Mutex<G>,
-    /// `graphs.oldest()` as it was when the lock was last released.
+    /// `graphs.oldest()` as it was when the lock was last released; ordered by the fences.
     oldest: AtomicU64,
     /// Set by who wants it cleared, until somebody did.
     to_clear: AtomicBool,
@@ -65,9 +65,10 @@ impl<G: Graphs> Slot<G> {
 
     fn release(&self, graphs: MutexGuard<'_, G>) {
         let oldest = graphs.oldest().unwrap_or(NONE);
-        self.oldest.store(oldest, Ordering::SeqCst);
+        self.oldest.store(oldest, Ordering::Relaxed);
         drop(graphs);
-        // Whoever wanted to clear, and found the lock taken, has set the flag before.
+        // Who found the lock taken has said before what he wanted, a clear or less than the target
+        // has: it is seen from here on. Who comes later finds the lock free, and `oldest` as it is.
         fence(Ordering::SeqCst);
         self.clear_if_wanted();
     }
@@ -83,7 +84,7 @@ impl<G: Graphs> Slot<G> {
                 self.target.counters.evictions.add(evicted as u64);
             }
             let oldest = graphs.oldest().unwrap_or(NONE);
-            self.oldest.store(oldest, Ordering::SeqCst);
+            self.oldest.store(oldest, Ordering::Relaxed);
             drop(graphs);
             fence(Ordering::SeqCst);
         }
@@ -92,7 +93,7 @@ impl<G: Graphs> Slot<G> {
 
 impl<G: Graphs> Site for Slot<G> {
     fn oldest(&self) -> Option<u64> {
-        let oldest = self.oldest.load(Ordering::SeqCst);
+        let oldest = self.oldest.load(Ordering::Relaxed);
         (oldest != NONE).then_some(oldest)
     }
 
@@ -141,7 +142,7 @@ impl<G: Graphs> Drop for Turn<'_, G> {
     fn drop(&mut self) {
         if let Some(graphs) = self.graphs.take() {
             self.slot.release(graphs);
-            self.slot.target.enforce();
+            self.slot.target.enforce_fenced();
         }
     }
 }

@@ -153,18 +153,21 @@ impl Target {
     /// Evicts the executables that were not used for longest until the limit holds or all
     /// sites are in use. To be called by whoever was in a site, when no longer in it.
     pub(crate) fn enforce(&self) {
-        loop {
-            // Of two threads, one in a site that the other looks at, either the latter
-            // sees the site free, or the former sees here what the latter counted or set.
-            fence(Ordering::SeqCst);
-            if self.limit().is_none_or(|limit| self.executables() <= limit) {
-                return;
-            }
+        // Of two threads, one in a site that the other looks at, either the latter
+        // sees the site free, or the former sees here what the latter counted or set.
+        fence(Ordering::SeqCst);
+        self.enforce_fenced();
+    }
+
+    /// As [`enforce`](Self::enforce), by who has had that fence since he left his site.
+    pub(crate) fn enforce_fenced(&self) {
+        while self.limit().is_some_and(|limit| self.executables() > limit) {
             let mut sites = self.sites();
             sites.sort_unstable_by_key(|&(stamp, _)| stamp);
             if !sites.iter().any(|(stamp, site)| site.try_evict(*stamp)) {
                 return;
             }
+            fence(Ordering::SeqCst);
         }
     }
 

@@ -15,7 +15,6 @@ use crate::graph::staging::{SlotCopy, Staging};
 use crate::graph::stats::Counters;
 use crate::graph::target::{Counted, Target};
 use crate::signature::GraphMode;
-use cudarc::driver::sys;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -68,9 +67,9 @@ impl SiteGraphs {
     /// Runs a call by a graph. False if there is none, and nothing ran: it would be too large.
     ///
     /// # Safety
-    /// The device is current, `stream` is a stream of its primary context, not being captured,
-    /// on which the buffers at `addresses` are valid; they are of the call site's sizes, and
-    /// `plan` tells them always the same.
+    /// `stream` is a stream of the device's primary context, not being captured, on which the
+    /// buffers at `addresses` are valid; they are of the call site's sizes, and `plan` tells them
+    /// always the same.
     pub(crate) unsafe fn call(
         &mut self,
         stream: *mut c_void,
@@ -81,55 +80,58 @@ impl SiteGraphs {
         if self.ungraphed {
             return Ok(false);
         }
-        let stream: sys::CUstream = stream.cast();
         let staging = match self.staging.take() {
             Some(staging) => staging,
             None => plan()?,
         };
-        // SAFETY: the caller's promise.
-        let result = unsafe { self.call_staged(stream, addresses, &staging, body) };
-        self.staging = Some(staging);
-        result
-    }
-
-    /// # Safety
-    /// As for `call`.
-    unsafe fn call_staged(
-        &mut self,
-        stream: sys::CUstream,
-        addresses: &[u64],
-        staging: &Staging,
-        body: &mut Body<'_>,
-    ) -> Result<bool> {
-        for &(from, to, bytes) in &staging.moves {
-            if addresses[from] != addresses[to] {
-                // SAFETY: the buffers have this size.
-                unsafe { copy((addresses[from], addresses[to], bytes), stream)? };
-            }
-        }
         let mut key = [0; MAX_KEY];
         let mut len = 0;
         for (place, address) in key.iter_mut().zip(staging.key(addresses)) {
             *place = address;
             len += 1;
         }
-        let key = &key[..len];
-
-        let memory = self.memory(staging)?;
-        let call = OneCall {
-            stream,
+        let mut call = OneCall {
+            stream: stream.cast(),
             context: self.device.context().cu_ctx(),
             addresses,
-            key,
-            staging,
-            memory,
+            key: &key[..len],
+            staging: &staging,
+            memory: None,
         };
-        if memory.is_none() {
-            return self.launch(&call, body);
+        // SAFETY: the caller's promise.
+        let result = unsafe { self.move_and_launch(&mut call, body) };
+        self.staging = Some(staging);
+        result
+    }
+
+    /// # Safety
+    /// As for `call`.
+    unsafe fn move_and_launch(
+        &mut self,
+        call: &mut OneCall<'_>,
+        body: &mut Body<'_>,
+    ) -> Result<bool> {
+        let (stream, staging) = (call.stream, call.staging);
+        let moves = staging.moves.iter().filter_map(|&(from, to, bytes)| {
+            let (from, to) = (call.addresses[from], call.addresses[to]);
+            (from != to).then_some((from, to, bytes))
+        });
+        let mut moves = moves.peekable();
+        // An executable can be launched on any thread: then this may be left out.
+        if staging.bytes > 0 || moves.peek().is_some() {
+            self.device.make_current()?;
         }
+        for each in moves {
+            // SAFETY: the buffers have this size.
+            unsafe { copy(each, stream)? };
+        }
+        if staging.bytes == 0 {
+            return self.launch(call, body);
+        }
+        call.memory = Some(self.memory(staging)?);
         // SAFETY: the stream is alive; its work on staging memory comes after this.
         unsafe { self.used()?.wait(stream)? };
-        let result = self.launch(&call, body);
+        let result = self.launch_staged(call, body);
         // Also after a failure: some of the work may be queued.
         // SAFETY: the stream is alive.
         let recorded = unsafe { self.used()?.record(stream) };
@@ -137,21 +139,32 @@ impl SiteGraphs {
     }
 
     /// Launches the graph of a call, and in mode WarpStagedEx the copies around it.
-    fn launch(&mut self, call: &OneCall<'_>, body: &mut Body<'_>) -> Result<bool> {
+    fn launch_staged(&mut self, call: &OneCall<'_>, body: &mut Body<'_>) -> Result<bool> {
         let &OneCall {
             stream,
             addresses,
             staging,
             ..
         } = call;
-        let memory = call.memory.filter(|_| self.mode == GraphMode::WarpStagedEx);
-        if let Some(memory) = memory {
-            let copies = staging.before.iter();
-            let copies = copies.map(|c| (addresses[c.buffer], memory + c.offset, c.bytes));
-            // SAFETY: the slots have the sizes of the buffers, and do not overlap.
-            unsafe { copy_all(copies, stream)? };
+        let Some(memory) = call.memory.filter(|_| self.mode == GraphMode::WarpStagedEx) else {
+            return self.launch(call, body);
+        };
+        let copies = staging.before.iter();
+        let copies = copies.map(|c| (addresses[c.buffer], memory + c.offset, c.bytes));
+        // SAFETY: the slots have the sizes of the buffers, and do not overlap.
+        unsafe { copy_all(copies, stream)? };
+        if !self.launch(call, body)? {
+            return Ok(false);
         }
+        let copies = staging.after.iter();
+        let copies = copies.map(|c| (memory + c.offset, addresses[c.buffer], c.bytes));
+        // SAFETY: as before the launch; no two results of a call overlap.
+        unsafe { copy_all(copies, stream)? };
+        Ok(true)
+    }
 
+    /// Launches the graph of a call.
+    fn launch(&mut self, call: &OneCall<'_>, body: &mut Body<'_>) -> Result<bool> {
         let stamp = self.target.stamp();
         if let Some(captured) = self.cache.hit(call.key, stamp) {
             self.target.counters.hits.add(1);
@@ -161,13 +174,6 @@ impl SiteGraphs {
             return Ok(false);
         }
         self.target.counters.launches.add(1);
-
-        if let Some(memory) = memory {
-            let copies = staging.after.iter();
-            let copies = copies.map(|c| (memory + c.offset, addresses[c.buffer], c.bytes));
-            // SAFETY: as before the launch; no two results of a call overlap.
-            unsafe { copy_all(copies, stream)? };
-        }
         Ok(true)
     }
 
@@ -183,19 +189,19 @@ impl SiteGraphs {
             .ok_or_else(|| Error::internal("staging memory is gone"))
     }
 
-    /// The address of the staging memory, if there is any.
-    fn memory(&mut self, staging: &Staging) -> Result<Option<u64>> {
-        if staging.bytes == 0 {
-            return Ok(None);
+    /// The address of the staging memory.
+    fn memory(&mut self, staging: &Staging) -> Result<u64> {
+        if let Some(memory) = &self.memory {
+            return Ok(memory.address);
         }
-        if self.memory.is_none() {
-            let memory = Memory::new(staging.bytes, &self.stream)?;
-            self.memory = Some(self.target.count_staged(staging.bytes, memory));
-        }
-        Ok(self.memory.as_ref().map(|memory| memory.address))
+        let memory = Memory::new(staging.bytes, &self.stream)?;
+        let address = memory.address;
+        self.memory = Some(self.target.count_staged(staging.bytes, memory));
+        Ok(address)
     }
 
     fn miss(&mut self, call: &OneCall<'_>, stamp: u64, body: &mut Body<'_>) -> Result<bool> {
+        self.device.make_current()?;
         let target = Arc::clone(&self.target);
         let miss = self
             .cache

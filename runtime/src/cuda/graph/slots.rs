@@ -40,8 +40,10 @@ impl Slots {
     }
 
     /// The graphs of a device that was prepared.
-    pub(crate) fn on(&self, ordinal: usize) -> Result<&Slot<SiteGraphs>> {
-        let slot = self.0.get().and_then(|slots| slots[ordinal].get());
+    pub(crate) fn on(&self, ordinal: i32) -> Result<&Slot<SiteGraphs>> {
+        let index = usize::try_from(ordinal).unwrap_or(MAX_DEVICES);
+        let slots = self.0.get().and_then(|slots| slots.get(index));
+        let slot = slots.and_then(OnceLock::get);
         slot.map(|slot| &**slot).ok_or_else(|| {
             Error::internal("XLA called EXECUTE on a device without INITIALIZE before")
         })
