@@ -87,19 +87,21 @@ def new_arrays() -> Arrays:
     return (numbers.copy(), pairs.copy(), numbers.copy(), pairs.copy())
 
 
-def ready(side: Side, arrays: Arrays, reps: int) -> Callable[..., Any] | Absent:
+def ready(side: Side, sets: list[Arrays], reps: int) -> Callable[..., Any] | Absent:
     """The jitted call of a side, tried; or why it cannot be called."""
     function = jax.jit(side.call)
-    try:
-        c, d, e, f = jax.block_until_ready(function(*arrays))
-    except Exception as error:
-        text = str(error)
-        return Absent(f"{side.name}: {text[:500]}", failed="UNIMPLEMENTED" not in text)
-    in_place, new = arrays[2:], arrays[:2]
-    for result, x in zip((c, d), in_place, strict=True):
-        np.testing.assert_array_equal(result, np.asarray(x) * np.float32(SCALE) ** reps)
-    for result, x in zip((e, f), new, strict=True):
-        np.testing.assert_array_equal(result, np.asarray(x) * np.float32(SCALE))
+    # The second set is at other addresses.
+    for arrays in sets:
+        try:
+            c, d, e, f = jax.block_until_ready(function(*arrays))
+        except Exception as error:
+            text = str(error)
+            return Absent(f"{side.name}: {text[:500]}", failed="UNIMPLEMENTED" not in text)
+        in_place, new = arrays[2:], arrays[:2]
+        for result, x in zip((c, d), in_place, strict=True):
+            np.testing.assert_array_equal(result, np.asarray(x) * np.float32(SCALE) ** reps)
+        for result, x in zip((e, f), new, strict=True):
+            np.testing.assert_array_equal(result, np.asarray(x) * np.float32(SCALE))
     return function
 
 
@@ -108,35 +110,35 @@ def graph_modes(sides: Sides, times: HandlerTimes) -> str:
     # For each side, each set is at addresses that it has not seen before.
     moving = [new_arrays() for _ in range(ROUNDS * CALLS + 1)]
     same = [moving[0]] * (CALLS + 1)
+    tries = [moving[0], new_arrays()]
     order = random.Random(0)
     lines = []
     for reps in REPS:
         functions: dict[Side, Callable[..., Any]] = {}
         for side in sides.all(reps):
-            tried = side if isinstance(side, Absent) else ready(side, moving[0], reps)
+            tried = side if isinstance(side, Absent) else ready(side, tries, reps)
             if isinstance(tried, Absent):
                 lines.append(f"{FAILED if tried.failed else 'Skipped'}: {tried.why}\n")
             else:
                 functions[side] = tried
         measured: dict[tuple[str, bool], list[Round]] = {}
-        launch_times = []
+        bare: dict[bool, list[float]] = {}
         for number in range(ROUNDS):
             fresh = [moving[0], *moving[1 + number * CALLS : 1 + (number + 1) * CALLS]]
             # In another order each time: what runs before has its after-effects.
             turns = [(side, moves) for side in functions for moves in (False, True)]
             for side, moves in order.sample(turns, len(turns)):
-                if side.is_fixed and moves:
-                    continue
                 given = fresh if moves else same
-                sides.take_launch_time()
+                if side.is_by_hand:
+                    sides.take_graph_times()
                 one = time_calls(functions[side], given, side, times)
                 measured.setdefault((side.name, moves), []).append(one)
-                if side.is_fixed:
-                    launch_times.append(sides.take_launch_time())
+                if side.is_by_hand:
+                    driver = sides.take_graph_times()[WARM_UP:]
+                    bare.setdefault(moves, []).append(middle(driver))
         lines += [f"## {4 * reps} kernels a call\n", *_table(measured)]
-        if launch_times:
-            bare = spread(launch_times, 2)
-            lines.append(f"\n`cuGraphLaunch` itself, in C++'s handler: {bare} us.")
+        if bare:
+            lines += ["", *(_to_driver(measured, moves, bare[moves]) for moves in bare)]
         lines.append("")
     return "\n".join(lines)
 
@@ -157,13 +159,26 @@ def _table(measured: dict[tuple[str, bool], list[Round]]) -> list[str]:
             f"{statistics.fmean(one.executions for one in rounds):.2f}",
         ]
         mode = name.split()[1]
-        # Where a graph of our own is only launched, one that C++ has made by hand is beside it.
-        cpp = mode if mode in ("None", "Jax") else "Jax" if moves else "Graph"
+        # Beside graphs of our own, one that C++ has made by hand.
+        cpp = mode if mode in ("None", "Jax") else "Graph"
         for other in (f"C++ {cpp}", f"Warp {mode}"):
             others = measured.get((other, moves))
             cells += _ratios(rounds, others) if others and other != name else ["", ""]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
+
+
+def _to_driver(
+    measured: dict[tuple[str, bool], list[Round]], moves: bool, bare: list[float]
+) -> str:
+    """Our graphs beside what the driver itself takes for such a call."""
+    rounds = measured["Rust Warp", moves]
+    ratios = [one.handler / own for one, own in zip(rounds, bare, strict=True)]
+    what = "a `cuGraphExecKernelNodeSetParams` for each kernel and " if moves else ""
+    return (
+        f"- {'moving' if moves else 'same'}: in C++ Graph, {what}`cuGraphLaunch` alone: "
+        f"{spread(bare, 2)} us; Rust Warp's time in the handler to that: {spread(ratios, 2)}"
+    )
 
 
 def _ratios(rounds: list[Round], others: list[Round]) -> list[str]:

@@ -50,8 +50,8 @@ class Side:
         return f"{self.who} {self.mode}"
 
     @property
-    def is_fixed(self) -> bool:
-        """Whether it is only for arrays that do not move."""
+    def is_by_hand(self) -> bool:
+        """Whether the driver's calls of a graph are timed in it."""
         return self.mode == "Graph"
 
 
@@ -71,7 +71,6 @@ class Sides:
         self._sources = sources
         with times.watching() as names:
             self.ops = jax_callable.load(library)
-        self._take_launch_time = lambda: 0.0
         self._targets = {name.split(".")[1]: name for name in names}
         self._cpp = self._compile_cpp(work)
 
@@ -99,8 +98,7 @@ class Sides:
         if done.returncode != 0:
             return f"nvcc failed: {done.stderr[-2000:]}"
         handlers = ctypes.CDLL(str(library))
-        handlers.take_launch_time.restype = ctypes.c_double
-        self._take_launch_time = handlers.take_launch_time
+        self._handlers = handlers
         targets = {}
         with self._times.watching():
             for mode in CPP_MODES:
@@ -109,9 +107,11 @@ class Sides:
                 jax.ffi.register_ffi_target(targets[mode], handler, platform="CUDA")
         return targets
 
-    def take_launch_time(self) -> float:
-        """Mean microseconds of a `cuGraphLaunch` in C++, in mode Graph, since the last time."""
-        return self._take_launch_time() / 1e3
+    def take_graph_times(self) -> list[float]:
+        """Microseconds of the driver's part of C++'s calls in mode Graph, since the last time."""
+        times = (ctypes.c_double * 1024)()
+        calls = self._handlers.take_graph_times(times, len(times))
+        return [time / 1e3 for time in times[:calls]]
 
     def all(self, reps: int) -> Iterator[Side | Absent]:
         """Each side with the work `reps` times, or why it is not there."""

@@ -3,11 +3,13 @@
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <vector>
 
 #include "kernels.cu"
 #include "xla/ffi/api/ffi.h"
@@ -45,11 +47,52 @@ static ffi::Error ScaleImpl(cudaStream_t stream, float s, int64_t reps, Numbers 
 }
 
 using Clock = std::chrono::steady_clock;
-static std::atomic<int64_t> launch_nanoseconds{0};
-static std::atomic<int64_t> launches{0};
+// Nanoseconds of the driver's part of the calls below.
+static std::vector<double> graph_times;
 
-// The least that a graph of our own can cost: made once by hand for buffers that never move, and
-// then only launched. XLA calls this from one thread at a time here.
+// A graph by hand, which knows all about its kernels: the least that one of our own can cost. XLA
+// calls this from one thread at a time here.
+struct Made {
+  std::array<void*, 6> addresses{};
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  std::vector<cudaGraphNode_t> nodes;
+  std::vector<cudaKernelNodeParams> params;
+};
+
+static cudaError_t Make(Made& made, const std::function<ffi::Error(cudaStream_t)>& work) {
+  cudaStream_t captured;
+  cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking);
+  cudaStreamBeginCapture(captured, cudaStreamCaptureModeThreadLocal);
+  if (work(captured).failure()) return cudaErrorUnknown;
+  cudaStreamEndCapture(captured, &made.graph);
+  cudaStreamDestroy(captured);
+  size_t count = 0;
+  cudaGraphGetNodes(made.graph, nullptr, &count);
+  made.nodes.resize(count);
+  made.params.resize(count);
+  cudaGraphGetNodes(made.graph, made.nodes.data(), &count);
+  for (size_t i = 0; i < count; ++i) {
+    cudaGraphKernelNodeGetParams(made.nodes[i], &made.params[i]);
+  }
+  return cudaGraphInstantiate(&made.executable, made.graph, 0);
+}
+
+// The nodes are in the order of their launches. Each kernel has the number of elements, the scale,
+// and then its addresses.
+static cudaError_t Patch(Made& made, unsigned n, unsigned m, float s) {
+  auto& [a, b, c, d, e, f] = made.addresses;
+  void* all[4][4] = {{&n, &s, &a, &e}, {&m, &s, &b, &f}, {&n, &s, &c}, {&m, &s, &d}};
+  for (size_t i = 0; i < made.nodes.size(); ++i) {
+    cudaKernelNodeParams& params = made.params[i];
+    params.kernelParams = all[i % 4];
+    const cudaError_t status =
+        cudaGraphExecKernelNodeSetParams(made.executable, made.nodes[i], &params);
+    if (status != cudaSuccess) return status;
+  }
+  return cudaSuccess;
+}
+
 static ffi::Error ScaleGraphImpl(cudaStream_t stream, float s, int64_t reps, Numbers a, Pairs b,
                                  Numbers c_in, Pairs d_in, ffi::Result<Numbers> c,
                                  ffi::Result<Pairs> d, ffi::Result<Numbers> e,
@@ -57,41 +100,35 @@ static ffi::Error ScaleGraphImpl(cudaStream_t stream, float s, int64_t reps, Num
   using Launch = CUresult (*)(CUgraphExec, CUstream);
   static const auto launch =
       reinterpret_cast<Launch>(dlsym(dlopen("libcuda.so.1", RTLD_LAZY), "cuGraphLaunch"));
-  struct Made {
-    std::array<const void*, 6> addresses{};
-    cudaGraphExec_t executable = nullptr;
-  };
   static std::map<int64_t, Made> all;
   Made& made = all[reps];
-  const std::array<const void*, 6> addresses = {a.typed_data(),  b.typed_data(),  c->typed_data(),
-                                                d->typed_data(), e->typed_data(), f->typed_data()};
-  if (made.addresses != addresses) {
-    if (made.executable != nullptr) cudaGraphExecDestroy(made.executable);
-    made = Made{addresses, nullptr};
-    cudaStream_t captured;
-    cudaGraph_t graph;
-    cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking);
-    cudaStreamBeginCapture(captured, cudaStreamCaptureModeThreadLocal);
-    ffi::Error error = ScaleImpl(captured, s, reps, a, b, c_in, d_in, c, d, e, f);
-    cudaStreamEndCapture(captured, &graph);
-    cudaGraphInstantiate(&made.executable, graph, 0);
-    cudaGraphDestroy(graph);
-    cudaStreamDestroy(captured);
-    if (error.failure()) return error;
+  const std::array<void*, 6> addresses = {a.untyped_data(),  b.untyped_data(),  c->untyped_data(),
+                                          d->untyped_data(), e->untyped_data(), f->untyped_data()};
+  cudaError_t made_or_patched = cudaSuccess;
+  if (made.executable == nullptr) {
+    made_or_patched = Make(made, [&](cudaStream_t captured) {
+      return ScaleImpl(captured, s, reps, a, b, c_in, d_in, c, d, e, f);
+    });
+    made.addresses = addresses;
   }
   const Clock::time_point start = Clock::now();
+  if (made.addresses != addresses) {
+    made.addresses = addresses;
+    made_or_patched = Patch(made, a.element_count(), b.element_count() / 2, s);
+  }
   const CUresult status = launch(made.executable, stream);
-  launch_nanoseconds += std::chrono::nanoseconds(Clock::now() - start).count();
-  ++launches;
+  graph_times.push_back(std::chrono::nanoseconds(Clock::now() - start).count());
+  if (made_or_patched != cudaSuccess) return ffi::Error::Internal("no graph");
   if (status != CUDA_SUCCESS) return ffi::Error::Internal("cuGraphLaunch failed");
   return ffi::Error::Success();
 }
 
-// The mean nanoseconds of a `cuGraphLaunch` above since the last time, or 0.
-extern "C" double take_launch_time() {
-  const int64_t count = launches.exchange(0);
-  const int64_t nanoseconds = launch_nanoseconds.exchange(0);
-  return count == 0 ? 0.0 : static_cast<double>(nanoseconds) / static_cast<double>(count);
+// Copies the times since the last time, of at most `capacity` calls; none is running.
+extern "C" size_t take_graph_times(double* times, size_t capacity) {
+  const size_t calls = std::min(graph_times.size(), capacity);
+  std::copy_n(graph_times.begin(), calls, times);
+  graph_times.clear();
+  return calls;
 }
 
 static auto Binding() {
