@@ -2,6 +2,7 @@
 
 mod blas;
 mod captured;
+mod conditional;
 mod dtypes;
 mod graphs;
 mod halves;

@@ -12,6 +12,7 @@ import sys
 import jax
 import numpy as np
 import pytest
+from graphs import OWN
 
 import jax_callable
 
@@ -22,6 +23,9 @@ REQUIRED = "JAX_CALLABLE_REQUIRE_GPU"
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "deliberate_error: makes the driver or a kernel fail")
+    # compute-sanitizer drops empty environment variables, and under it JAX keeps programs with
+    # custom calls, C++ ones too, for ever.
+    config.addinivalue_line("markers", "unchecked: cannot pass under compute-sanitizer")
     config.addinivalue_line("markers", "slow: more calls than a checked run has time for")
 
 
@@ -129,6 +133,25 @@ def python(gpus, library):
         return process.stdout
 
     return run
+
+
+@pytest.fixture(params=OWN)
+def mode(request):
+    """A graph mode of our own."""
+    return request.param
+
+
+@pytest.fixture
+def op(ops, mode):
+    """A body of the fixture in the mode, its graphs given up before and its limit as at first."""
+
+    def get(name):
+        found = getattr(ops, f"{name}_{mode}")
+        found.graphs.clear()
+        found.graphs.max = "default"
+        return found
+
+    return get
 
 
 def numbers(*shape, dtype=np.float32, start=0):

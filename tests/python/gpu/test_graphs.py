@@ -2,36 +2,16 @@
 
 import functools
 import os
-import threading
-import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from graphs import OWN, changes, check_mix, mixed
 
-OWN = ["warp", "staged", "staged_ex"]
 # Each patched call is captured as well.
 VERIFIES = os.environ.get("JAX_CALLABLE_VERIFY_PATCH") == "1"
 JaxRuntimeError = jax.errors.JaxRuntimeError
-
-
-@pytest.fixture(params=OWN)
-def mode(request):
-    return request.param
-
-
-@pytest.fixture
-def op(ops, mode):
-    """A body of the fixture in the mode, its graphs given up before and its limit as at first."""
-
-    def get(name):
-        found = getattr(ops, f"{name}_{mode}")
-        found.graphs.clear()
-        found.graphs.max = "default"
-        return found
-
-    return get
 
 
 @pytest.fixture
@@ -44,22 +24,6 @@ def mix_runs(ops, cpu, mode):
             return int(ops.mix_runs()[2 + OWN.index(mode)])
 
     return read
-
-
-def mixed(s, a, b, c, d):
-    return c + s * a, d + s * b, a + b
-
-
-def check_mix(f, *arrays, s=2.0):
-    for got, expected in zip(f(*arrays), mixed(s, *map(np.asarray, arrays)), strict=True):
-        np.testing.assert_array_equal(got, expected)
-
-
-def changes(graphs, work):
-    """What the work changes in the statistics."""
-    before = graphs.statistics()
-    work()
-    return {name: n - before[name] for name, n in graphs.statistics().items() if n != before[name]}
 
 
 def test_moving_and_repeated_addresses(op, numbers):
@@ -214,6 +178,18 @@ def test_copies_uploads_and_allocations(op, numbers):
         kept += [x] * (i % 2)
 
 
+@pytest.mark.parametrize("condition", [True, False])
+def test_a_conditional_node(op, condition, numbers):
+    f = jax.jit(functools.partial(op("copy_if"), condition))
+    kept = []
+    for i in range(12):
+        x = jnp.asarray(numbers(300, start=i))
+        np.testing.assert_array_equal(f(x), np.asarray(x) * condition)
+        kept += [x] * (i % 2)
+    for _ in range(4):
+        np.testing.assert_array_equal(f(x), np.asarray(x) * condition)
+
+
 def test_memory_of_the_body_is_refused(op, numbers):
     dangle = op("dangle")
     for _ in range(2):
@@ -360,118 +336,6 @@ def test_a_distance_between_arrays_is_not_patched(op, mode, numbers):
     changed = changes(distance.graphs, move)
     assert "patches" not in changed
     assert changed["updates"] >= 3
-
-
-def test_limits(op, numbers):
-    mix = op("mix")
-    f = jax.jit(functools.partial(mix, 2.0))
-
-    def call(size):
-        check_mix(f, *(numbers(size, start=j) for j in range(4)))
-
-    mix.graphs.max = 2
-    assert mix.graphs.max == 2
-    for size in (10, 20, 10, 30):
-        call(size)
-    assert mix.graphs.size == 2
-    assert changes(mix.graphs, lambda: call(40))["evictions"] == 1
-    mix.graphs.max = 1
-    assert mix.graphs.size == 1
-    mix.graphs.max = 0
-    assert mix.graphs.size == 0
-    changed = changes(mix.graphs, lambda: [call(10), call(10)])
-    assert (changed["instantiations"], mix.graphs.size) == (2, 0)
-    mix.graphs.max = None
-    assert mix.graphs.max is None
-    for size in range(50, 90):
-        call(size)
-    assert mix.graphs.size == 40
-    mix.graphs.max = "default"
-    assert (mix.graphs.max, mix.graphs.size) == (32, 32)
-    mix.graphs.clear()
-    assert mix.graphs.size == 0
-    assert mix.graphs.statistics()["staged_bytes"] == 0
-    call(50)
-    assert mix.graphs.size == 1
-
-
-def test_graphs_are_freed_with_their_program(op, numbers):
-    mix = op("mix")
-    f = jax.jit(functools.partial(mix, 2.0))
-    check_mix(f, *(numbers(77, start=j) for j in range(4)))
-    assert mix.graphs.size == 1
-    del f
-    jax.clear_caches()
-    assert mix.graphs.size == 0
-    assert mix.graphs.statistics()["staged_bytes"] == 0
-
-
-def test_clearing_while_a_kernel_runs(op, numbers):
-    slow = op("slow")
-    x = numbers(1000)
-    f = jax.jit(functools.partial(slow, 0, 300_000_000))
-    for _ in range(2):
-        begin = time.monotonic()
-        result = f(x)
-        slow.graphs.clear()
-        cleared = time.monotonic()
-        np.testing.assert_array_equal(result, x)
-        # The test is of something only if the kernel was running.
-        assert time.monotonic() - begin > 2 * (cleared - begin)
-    assert slow.graphs.size == 0
-
-
-def test_a_slow_capture_beside_eight_threads(op, ops, numbers):
-    slow, copy = op("slow"), op("copy")
-    stop = threading.Event()
-    failures = []
-
-    def work(number):
-        f = jax.jit(lambda x: (x @ x.T).sum() + number)
-        g = jax.jit(lambda x: copy(x) * number) if number % 2 else jax.jit(lambda x: x * number)
-        matrix, x = numbers(32, 32), numbers(100 + number)
-        expected = float(f(matrix))
-        while not stop.is_set():
-            if float(f(matrix)) != expected or not (np.asarray(g(x)) == number * x).all():
-                failures.append(number)
-                return
-            # Moves what comes after.
-            jnp.zeros(number + 1).block_until_ready()
-
-    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    captures = slow.graphs.statistics()["captures"]
-    for i in range(4):
-        x = numbers(2000 + i)
-        # Another size is another program: its first call captures.
-        np.testing.assert_array_equal(jax.jit(functools.partial(slow, 300, 0))(x), x)
-    assert slow.graphs.statistics()["captures"] == captures + 4
-    stop.set()
-    for thread in threads:
-        thread.join(timeout=120)
-    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
-    assert failures == []
-
-
-def test_eight_threads_on_one_program(op, numbers):
-    f = jax.jit(functools.partial(op("mix"), 2.0))
-    failures = []
-
-    def work(number):
-        try:
-            for i in range(50):
-                check_mix(f, *(numbers(400, start=number + i + j) for j in range(4)))
-        except Exception as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=120)
-    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
-    assert failures == []
 
 
 def test_a_large_batch_is_looped_over_without_a_graph(op, numbers):

@@ -51,6 +51,7 @@ def test_without_a_folder_to_write_to(use, tmp_path):
     assert use(file / "cache") == {}
 
 
+@pytest.mark.unchecked
 def test_turned_off(python, tmp_path):
     python(USE, JAX_CALLABLE_CACHE_DIR="", XDG_CACHE_HOME=str(tmp_path), HOME=str(tmp_path))
     assert not (tmp_path / "jax-callable").exists()

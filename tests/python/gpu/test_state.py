@@ -200,6 +200,7 @@ def test_state_is_built_for_each_device(add_weights, counts, gpus, numbers):
     assert added()[0] - built == len(gpus)
 
 
+@pytest.mark.unchecked
 def test_state_is_dropped_with_the_program(add_weights, counts, numbers):
     added = counts()
     f = jax.jit(lambda y: add_weights(200, 3.0, add_weights(100, 2.0, y)))

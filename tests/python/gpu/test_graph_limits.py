@@ -1,0 +1,160 @@
+"""Graphs of our own: how many are kept, and when they go."""
+
+import functools
+import gc
+import os
+import pathlib
+import subprocess
+import time
+
+import jax
+import numpy as np
+import pytest
+from graphs import changes, check_mix
+
+
+def test_limits(op, numbers):
+    mix = op("mix")
+    f = jax.jit(functools.partial(mix, 2.0))
+
+    def call(size):
+        check_mix(f, *(numbers(size, start=j) for j in range(4)))
+
+    mix.graphs.max = 2
+    assert mix.graphs.max == 2
+    for size in (10, 20, 10, 30):
+        call(size)
+    assert mix.graphs.size == 2
+    assert changes(mix.graphs, lambda: call(40))["evictions"] == 1
+    mix.graphs.max = 1
+    assert mix.graphs.size == 1
+    mix.graphs.max = 0
+    assert mix.graphs.size == 0
+    changed = changes(mix.graphs, lambda: [call(10), call(10)])
+    assert (changed["instantiations"], mix.graphs.size) == (2, 0)
+    mix.graphs.max = None
+    assert mix.graphs.max is None
+    for size in range(50, 90):
+        call(size)
+    assert mix.graphs.size == 40
+    mix.graphs.max = "default"
+    assert (mix.graphs.max, mix.graphs.size) == (32, 32)
+    mix.graphs.clear()
+    assert mix.graphs.size == 0
+    assert mix.graphs.statistics()["staged_bytes"] == 0
+    call(50)
+    assert mix.graphs.size == 1
+
+
+def test_two_of_three_are_kept(op, numbers):
+    mix = op("mix")
+    mix.graphs.max = 2
+
+    def call(size):
+        f = jax.jit(functools.partial(mix, 2.0))
+        arrays = [jax.device_put(numbers(size, start=j)) for j in range(4)]
+        # Its results are kept, and lie where they lie in the call that comes.
+        kept = [f(*arrays), f(*arrays)]
+        jax.block_until_ready(kept)
+        del kept
+
+        def again():
+            changed = changes(mix.graphs, lambda: check_mix(f, *arrays))
+            assert changed["launches"] == 1
+            return changed.get("instantiations", 0), changed.get("evictions", 0)
+
+        return again
+
+    # Three call sites, each a program of its own, with one graph each.
+    calls = {name: call(size) for name, size in (("A", 100), ("B", 200), ("C", 300))}
+    mix.graphs.clear()
+    made_and_evicted = [calls[name]() for name in "ABAC"]
+    assert made_and_evicted == [(1, 0), (1, 0), (0, 0), (1, 1)]
+    assert mix.graphs.size == 2
+    # It was B that went, for A was used after it.
+    assert calls["A"]() == (0, 0)
+    assert calls["C"]() == (0, 0)
+    assert calls["B"]() == (1, 1)
+    assert calls["C"]() == (0, 0)
+    assert calls["A"]() == (1, 1)
+
+
+@pytest.mark.slow
+def test_ever_new_shapes(ops, numbers):
+    sites = 10
+    both = (ops.mix_warp, ops.mix_staged_ex)
+    x = numbers(10_100)
+
+    def chunk(first, count):
+        """Programs of ten call sites each, every one of another shape than all before."""
+        programs = []
+        for size in range(first, first + count * sites, sites):
+            mix = both[size // sites % 2]
+
+            def f(x, mix=mix, size=size):
+                parts = [x[: size + i] for i in range(sites)]
+                return [mix(2.0, part, part, part, part)[2] for part in parts]
+
+            programs.append(jax.jit(f))
+            for i, e in enumerate(programs[-1](x)):
+                np.testing.assert_array_equal(e, 2 * x[: size + i])
+        assert all(mix.graphs.size == 32 for mix in both)
+        del programs
+        jax.clear_caches()
+        gc.collect()
+        for mix in both:
+            assert mix.graphs.size == 0
+            assert mix.graphs.statistics()["staged_bytes"] == 0
+        return host_bytes(), device_bytes()
+
+    launches = sum(mix.graphs.statistics()["launches"] for mix in both)
+    used = [chunk(1 + n * 500, 50) for n in range(20)]
+    assert sum(mix.graphs.statistics()["launches"] for mix in both) - launches == 10_000
+    host, device = zip(*used, strict=True)
+    print("host MB", [n >> 20 for n in host], "device MB", [n >> 20 for n in device])
+    # The first fill pools. JAX and XLA keep a little of each program themselves.
+    assert max(device[5:]) <= max(device[:5])
+    assert host[-1] - host[9] < 16 << 20
+
+
+def host_bytes():
+    """What this process has of the host's memory."""
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def device_bytes():
+    """What this process has of the GPU's memory, by the driver."""
+    query = ["nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits"]
+    lines = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()
+    used = [line.split(", ")[1] for line in lines if line.startswith(f"{os.getpid()},")]
+    if not used or not used[0].isdecimal():
+        pytest.skip(f"nvidia-smi does not tell what process {os.getpid()} has: {lines}")
+    return int(used[0]) << 20
+
+
+@pytest.mark.unchecked
+def test_graphs_are_freed_with_their_program(op, numbers):
+    mix = op("mix")
+    f = jax.jit(functools.partial(mix, 2.0))
+    check_mix(f, *(numbers(77, start=j) for j in range(4)))
+    assert mix.graphs.size == 1
+    del f
+    jax.clear_caches()
+    assert mix.graphs.size == 0
+    assert mix.graphs.statistics()["staged_bytes"] == 0
+
+
+def test_clearing_while_a_kernel_runs(op, numbers):
+    slow = op("slow")
+    x = numbers(1000)
+    f = jax.jit(functools.partial(slow, 0, 300_000_000))
+    for _ in range(2):
+        begin = time.monotonic()
+        result = f(x)
+        slow.graphs.clear()
+        cleared = time.monotonic()
+        np.testing.assert_array_equal(result, x)
+        # The test is of something only if the kernel was running.
+        assert time.monotonic() - begin > 2 * (cleared - begin)
+    assert slow.graphs.size == 0

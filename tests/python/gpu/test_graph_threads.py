@@ -1,0 +1,106 @@
+"""Graphs of our own while other threads use the device."""
+
+import ctypes
+import functools
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from graphs import check_mix
+
+
+def test_a_slow_capture_beside_eight_threads(op, ops, numbers):
+    slow, copy = op("slow"), op("copy")
+    stop = threading.Event()
+    failures = []
+
+    def work(number):
+        f = jax.jit(lambda x: (x @ x.T).sum() + number)
+        g = jax.jit(lambda x: copy(x) * number) if number % 2 else jax.jit(lambda x: x * number)
+        matrix, x = numbers(32, 32), numbers(100 + number)
+        expected = float(f(matrix))
+        while not stop.is_set():
+            if (got := float(f(matrix))) != expected:
+                failures.append((number, got, expected))
+                return
+            if not (got := np.asarray(g(x)) == number * x).all():
+                failures.append((number, np.flatnonzero(~got)))
+                return
+            # Moves what comes after.
+            jnp.zeros(number + 1).block_until_ready()
+
+    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    captures = slow.graphs.statistics()["captures"]
+    for i in range(4):
+        x = numbers(2000 + i)
+        # Another size is another program: its first call captures.
+        np.testing.assert_array_equal(jax.jit(functools.partial(slow, 300, 0))(x), x)
+    assert slow.graphs.statistics()["captures"] == captures + 4
+    stop.set()
+    for thread in threads:
+        thread.join(timeout=120)
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
+    assert failures == []
+
+
+def test_allocations_in_another_thread_during_a_capture(op, gpus, numbers):
+    slow = op("slow")
+    cuda = ctypes.CDLL("libcuda.so.1")
+    stop = threading.Event()
+    failures = []
+    counts = [0, 0]
+
+    def allocate(number):
+        # Of the driver itself, in the context that XLA has: this could not be in a capture.
+        context, address = ctypes.c_void_p(), ctypes.c_uint64()
+        statuses = [cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)]
+        statuses.append(cuda.cuCtxSetCurrent(context))
+        while not stop.is_set() and not any(statuses):
+            statuses = [cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 20))]
+            statuses.append(cuda.cuMemFree_v2(address))
+            counts[number] += 1
+        statuses.append(cuda.cuDevicePrimaryCtxRelease_v2(0))
+        if any(statuses):
+            failures.append(statuses)
+
+    threads = [threading.Thread(target=allocate, args=(n,), daemon=True) for n in range(2)]
+    for thread in threads:
+        thread.start()
+    captures = slow.graphs.statistics()["captures"]
+    for i in range(3):
+        x = numbers(3000 + i)
+        f = jax.jit(functools.partial(slow, 300, 0))
+        before = list(counts)
+        np.testing.assert_array_equal(f(x), x)
+        # The body sleeps for 0.3 s in its capture, and they went on meanwhile.
+        assert all(now - then > 10 for now, then in zip(counts, before, strict=True))
+        np.testing.assert_array_equal(f(x), x)
+    assert slow.graphs.statistics()["captures"] >= captures + 3
+    stop.set()
+    for thread in threads:
+        thread.join(timeout=120)
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
+    assert failures == []
+
+
+def test_eight_threads_on_one_program(op, numbers):
+    f = jax.jit(functools.partial(op("mix"), 2.0))
+    failures = []
+
+    def work(number):
+        try:
+            for i in range(50):
+                check_mix(f, *(numbers(400, start=number + i + j) for j in range(4)))
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=120)
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
+    assert failures == []
