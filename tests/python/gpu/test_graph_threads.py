@@ -16,16 +16,22 @@ def test_a_slow_capture_beside_eight_threads(op, ops, numbers):
     failures = []
 
     def work(number):
-        f = jax.jit(lambda x: (x @ x.T).sum() + number)
-        g = jax.jit(lambda x: copy(x) * number) if number % 2 else jax.jit(lambda x: x * number)
+        def f(x):
+            return (x @ x.T).sum() + number, x + 0
+
+        def g(x):
+            return (copy(x) if number % 2 else x) * number, x + 0
+
+        f, g = jax.jit(f), jax.jit(g)
         matrix, x = numbers(32, 32), numbers(100 + number)
-        expected = float(f(matrix))
         while not stop.is_set():
-            if (got := float(f(matrix))) != expected:
-                failures.append((number, got, expected))
-                return
-            if not (got := np.asarray(g(x)) == number * x).all():
-                failures.append((number, np.flatnonzero(~got)))
+            # Also what the program itself sees of its input.
+            (total, own_matrix), (product, own) = f(matrix), g(x)
+            parts = [(total, (matrix @ matrix.T).sum() + number), (product, number * x)]
+            parts += [(own_matrix, matrix), (own, x)]
+            wrong = [(np.asarray(got), want) for got, want in parts if (got != want).any()]
+            if wrong:
+                failures.append((number, wrong))
                 return
             # Moves what comes after.
             jnp.zeros(number + 1).block_until_ready()
