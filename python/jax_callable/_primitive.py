@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -249,7 +250,14 @@ def _batch_sizes(shapes: Sequence[Sequence[Size]], batch: tuple[str, ...]) -> tu
     )
 
 
-mlir.register_lowering(callable_p, lower)
+# Newer releases lower equal calls once, in a function of their own, where `lower` would not see
+# what is around them.
+_in_place = (
+    {"cacheable": False}
+    if "cacheable" in inspect.signature(mlir.register_lowering).parameters
+    else {}
+)
+mlir.register_lowering(callable_p, lower, **_in_place)
 
 
 def _batching(
