@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ import numpy as np
 from jax import lax
 from jax._src import core as _core
 from jax._src import effects as _effects
+from jax._src import source_info_util as _source_info
 from jax._src import xla_bridge as _xla_bridge
 from jax._src.lib import xla_client as _xla_client
 from jax.extend.core import Primitive
@@ -47,6 +49,9 @@ is_symbolic_dim = _core.is_symbolic_dim
 _reshard = (
     jax if hasattr(jax, "reshard") else importlib.import_module("jax.experimental.shard")
 ).reshard
+
+# What JAX says of the place of an operation is where a program calls this package.
+_source_info.register_exclusion(os.path.dirname(__file__))
 
 # The axes over which a value varies inside jax.shard_map moved into a type of their own.
 _VARYING_IS_VMA = not hasattr(_core, "ManualAxisType")

@@ -191,3 +191,27 @@ def test_eager_programs_are_given_up(ops):
         jax.vmap(functools.partial(ops.saxpy, i + 0.25, vmap_method="sequential"))(x[None], x[None])
     assert jax_callable.live_call_sites(ops) == before + 80
     assert settle(ops, before) == before
+
+
+def test_a_process_with_nothing_left(library, python):
+    code = """if True:
+        import functools, gc, sys, time
+        import jax, jax_callable, numpy as np
+        ops = jax_callable.load(sys.argv[1])
+        x = np.arange(4, dtype=np.float32)
+        for i in range(1000):
+            traced = jax.jit(functools.partial(ops.saxpy, float(i))).trace(x, x)
+            if i % 20 == 0:
+                traced.lower().compile()(x, x)
+                jax.grad(lambda x: ops.axpy(float(i), x, x).sum())(x)
+                jax.vmap(functools.partial(ops.powers, 2.0, i % 3 + 2))(np.zeros((2, 1), np.uint32))
+        print(jax_callable.live_call_sites(ops) > 0)
+        del traced
+        deadline = time.monotonic() + 20
+        while jax_callable.live_call_sites(ops) > 0 and time.monotonic() < deadline:
+            jax.clear_caches()
+            gc.collect()
+            time.sleep(0.05)
+        print(jax_callable.live_call_sites(ops), np.asarray(ops.state_counts()).tolist())
+    """
+    assert python(code, library).split(maxsplit=2) == ["True", "0", "[3, 3]\n"]

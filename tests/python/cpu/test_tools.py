@@ -146,6 +146,16 @@ def test_other_ways_into_a_program(ops):
     np.testing.assert_array_equal(sums, [np.cumsum(x)] * 2)
 
 
+def test_places_are_those_of_the_program(ops):
+    def program(x):
+        return jax.vmap(jax.grad(lambda x: ops.parabola(x).sum()))(x[None])
+
+    equations = jax.make_jaxpr(program)(x).jaxpr.pretty_print(source_info=True).splitlines()
+    places = [line for line in equations if "jax_callable" in line]
+    assert len(places) == 2
+    assert all("test_tools.py" in line for line in places)
+
+
 @pytest.mark.parametrize(
     "program",
     [
