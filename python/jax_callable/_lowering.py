@@ -52,6 +52,7 @@ def lower(ctx: Any, *operands: Any, call: Call, batch: tuple[str, ...]) -> Any:
     if len({_scratch(target, platform) for platform in platforms}) > 1:
         # One program for several platforms: each gets a call with its own hidden results.
         rules = dict.fromkeys(platforms, lower)
+        ctx = ctx.replace(avals_out=list(ctx.avals_out))  # JAX adds lists to it.
         return _lower_per_platform(
             ctx, target.path, rules, None, call.effects, *operands, call=call, batch=batch
         )
@@ -201,7 +202,7 @@ def _check_platforms(target: Target, platforms: Sequence[str]) -> None:
 
 
 def _check_surroundings(target: Target) -> None:
-    surrounding = _ir.InsertionPoint.current.block.owner.operation
+    surrounding: Any = _ir.InsertionPoint.current.block.owner.operation
     while surrounding.name != "func.func":
         if surrounding.name in _OVER_NUMBERS:
             raise NotImplementedError(

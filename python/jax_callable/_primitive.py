@@ -13,9 +13,9 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -51,7 +51,7 @@ _reshard = (
 ).reshard
 
 # What JAX says of the place of an operation is where a program calls this package.
-_source_info.register_exclusion(os.path.dirname(__file__))
+_source_info.register_exclusion(str(Path(__file__).parent))
 
 # The axes over which a value varies inside jax.shard_map moved into a type of their own.
 _VARYING_IS_VMA = not hasattr(_core, "ManualAxisType")
@@ -257,7 +257,7 @@ def _batch_sizes(shapes: Sequence[Sequence[Size]], batch: tuple[str, ...]) -> tu
 
 # Newer releases lower equal calls once, in a function of their own, where `lower` would not see
 # what is around them.
-_in_place = (
+_in_place: dict[str, Any] = (
     {"cacheable": False}
     if "cacheable" in inspect.signature(mlir.register_lowering).parameters
     else {}
