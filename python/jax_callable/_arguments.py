@@ -115,7 +115,7 @@ def _operand(target: Target, param: Param, value: Any) -> Any:
     elif not isinstance(value, jax.Array) and hasattr(value, "__jax_array__"):
         value = value.__jax_array__()
     dtype = numpy_dtype(param.dtype)
-    if not isinstance(value, jax.Array | np.ndarray):
+    if not isinstance(value, jax.Array | np.ndarray) or isinstance(value, np.ma.MaskedArray):
         raise TypeError(
             f"{place}: expected a {param} array, got {describe(value)}{_hint(dtype, value)}"
         )

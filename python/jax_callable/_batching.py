@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 
 from jax_callable._batch_dims import independent_dim, leads
@@ -76,7 +77,8 @@ def _fold_dim(call: Call, rank: int, operands: Sequence[Any], dims: Sequence[Any
         return None  # JAX has a type for a batch axis of its own, not for each merged one.
     shapes = []
     for operand, dim in zip(operands, dims, strict=True):
-        shape = [size for axis, size in enumerate(operand.shape) if axis != dim]
+        # A derivative by a number of Python's brings it here as it is.
+        shape = [size for axis, size in enumerate(jnp.shape(operand)) if axis != dim]
         shapes.append(shape[rank:])
     return independent_dim(call.target, shapes, call.output_shapes, [dim is None for dim in dims])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 
 from jax_callable import _cuda, _graphs, _preload
@@ -19,8 +20,9 @@ _STAGES = {"instantiate": INSTANTIATE, "initialize": INITIALIZE, "execute": EXEC
 
 _lock = threading.Lock()
 _loaded: dict[str, Library] = {}
-# XLA forgets no name. The digests of the libraries that share one, in the order they came.
-_generations: dict[str, list[str]] = {}
+# XLA forgets no name, not even where this package is imported anew. For each, the handles of the
+# libraries that share it, in the order they came.
+_generations: dict[str, list[int]] = vars(sys).setdefault("_jax_callable_generations", {})
 
 
 def load(path_or_name: str | os.PathLike[str]) -> Library:
@@ -103,9 +105,10 @@ def _register(opened: OpenLibrary, target: Target) -> str:
     import jax.ffi  # noqa: PLC0415 - see require_jax
 
     generations = _generations.setdefault(target.target, [])
-    if opened.digest not in generations:
-        generations.append(opened.digest)
-    number = generations.index(opened.digest) + 1
+    handle = opened.handle._handle
+    if handle not in generations:
+        generations.append(handle)
+    number = generations.index(handle) + 1
     name = target.target if number == 1 else f"{target.target}.g{number}"
     for handler in (*target.handlers, *([target.absent] if target.absent else ())):
         stages = {

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 # JAX's lowering platforms, and XLA's names under which handlers are registered.
 _XLA_PLATFORMS = {"cpu": "cpu", "cuda": "CUDA"}
 
+# Of these, XLA makes loops over numbers, and ends the process if there is a call in one.
+_OVER_NUMBERS = {
+    f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter")
+}
+
 _PARTITION = "JAX_CALLABLE_PARTITION"
 """If it is 0 when a program is compiled, its calls are not cut into shards."""
 
@@ -43,9 +48,11 @@ def lower(ctx: Any, *operands: Any, call: Call, batch: tuple[str, ...]) -> Any:
     target = call.target
     platforms = ctx.platforms or ctx.module_context.platforms
     _check_platforms(target, platforms)
+    _check_surroundings(target)
     if len({_scratch(target, platform) for platform in platforms}) > 1:
         # One program for several platforms: each gets a call with its own hidden results.
         rules = dict.fromkeys(platforms, lower)
+        ctx = ctx.replace(avals_out=list(ctx.avals_out))  # JAX adds lists to it.
         return _lower_per_platform(
             ctx, target.path, rules, None, call.effects, *operands, call=call, batch=batch
         )
@@ -192,3 +199,15 @@ def _check_platforms(target: Target, platforms: Sequence[str]) -> None:
                 f"{target.path}: no handler for the platform {platform}: Rust functions run on "
                 "cpu and cuda. Move the arrays there with jax.device_put"
             )
+
+
+def _check_surroundings(target: Target) -> None:
+    surrounding: Any = _ir.InsertionPoint.current.block.owner.operation
+    while surrounding.name != "func.func":
+        if surrounding.name in _OVER_NUMBERS:
+            raise NotImplementedError(
+                f"{target.path}: XLA cannot call a function for each number inside "
+                "jax.lax.reduce, jax.lax.reduce_window or `x.at[...].apply`. Use jax.lax.scan or "
+                "jax.lax.associative_scan for a reduction, and `x.at[i].set(f(x[i]))` for apply"
+            )
+        surrounding = surrounding.parent.operation

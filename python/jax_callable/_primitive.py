@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -21,6 +23,7 @@ import numpy as np
 from jax import lax
 from jax._src import core as _core
 from jax._src import effects as _effects
+from jax._src import source_info_util as _source_info
 from jax._src import xla_bridge as _xla_bridge
 from jax._src.lib import xla_client as _xla_client
 from jax.extend.core import Primitive
@@ -46,6 +49,9 @@ is_symbolic_dim = _core.is_symbolic_dim
 _reshard = (
     jax if hasattr(jax, "reshard") else importlib.import_module("jax.experimental.shard")
 ).reshard
+
+# What JAX says of the place of an operation is where a program calls this package.
+_source_info.register_exclusion(str(Path(__file__).parent))
 
 # The axes over which a value varies inside jax.shard_map moved into a type of their own.
 _VARYING_IS_VMA = not hasattr(_core, "ManualAxisType")
@@ -249,7 +255,14 @@ def _batch_sizes(shapes: Sequence[Sequence[Size]], batch: tuple[str, ...]) -> tu
     )
 
 
-mlir.register_lowering(callable_p, lower)
+# Newer releases lower equal calls once, in a function of their own, where `lower` would not see
+# what is around them.
+_in_place: dict[str, Any] = (
+    {"cacheable": False}
+    if "cacheable" in inspect.signature(mlir.register_lowering).parameters
+    else {}
+)
+mlir.register_lowering(callable_p, lower, **_in_place)
 
 
 def _batching(

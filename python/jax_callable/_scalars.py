@@ -228,6 +228,8 @@ def _convert(kind: type[_Number], place: str, dtype: np.dtype[Any], value: Any) 
         raise OverflowError(
             f"{place}: {describe(value)} is out of range for {dtype.name}"
         ) from None
+    except (TypeError, ValueError):
+        raise _wrong_type(place, dtype, describe(value)) from None
 
 
 def _wrong_type(place: str, dtype: np.dtype[Any], got: str) -> TypeError:

@@ -143,7 +143,8 @@ def _jvp(
             call=call,
             batch=batch,
             given=given,
-            shapes=tuple(primal.shape[len(batch[0]) :] for primal in primals),
+            # A number of Python's, by which somebody differentiates, has no shape of its own.
+            shapes=tuple(jnp.shape(primal)[len(batch[0]) :] for primal in primals),
             types=tuple(moved[i].aval for i in call.vjp.smooth),
         ),
     )

@@ -80,6 +80,7 @@ def test_an_executable_in_another_process(ops, library, python, tmp_path):
 COUNT_HITS = """if True:
     import sys
     import jax, jax.monitoring, jax_callable, numpy as np
+    from jax.sharding import NamedSharding, PartitionSpec as P
     jax.config.update("jax_compilation_cache_dir", sys.argv[2])
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
@@ -93,6 +94,10 @@ COUNT_HITS = """if True:
     jax.monitoring.register_event_listener(listen)
     ops = jax_callable.load(sys.argv[1])
     x = np.arange(3, dtype=np.float32)
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("i",))
+    rows = np.arange(24, dtype=np.float32).reshape(8, 3)
+    rows = jax.device_put(rows, NamedSharding(mesh, P("i")))
+    mapped = {"mesh": mesh, "in_specs": P("i"), "out_specs": P("i")}
     calls = {
         "a": lambda: ops.saxpy(float("nan"), x, x),
         "b": lambda: ops.saxpy(-0.0, x, x),
@@ -101,6 +106,12 @@ COUNT_HITS = """if True:
         "e": lambda: ops.iota(output_dims=3),
         "f": lambda: jax.jit(lambda x: ops.cumsum(ops.count_effectful(x)))(x),
         "g": lambda: jax.jit(jax.vmap(lambda x: ops.softmax(x, vmap_method="sequential")))(x[None]),
+        # Over four devices: cut by a promise, cut as a batch, by hand, and gathered.
+        "h": lambda: jax.jit(ops.sorted_medians)(rows),
+        "i": lambda: jax.jit(jax.vmap(jax.grad(lambda x: ops.smooth(x)[0])))(rows),
+        "j": lambda: jax.jit(jax.shard_map(ops.normalise, **mapped))(rows),
+        "k": lambda: jax.jit(ops.row_medians)(rows),
+        "l": lambda: jax.pmap(jax.vmap(ops.softmax))(rows.reshape(4, 2, 3)),
     }
     for name in sys.argv[3]:
         print(name, np.asarray(calls[name]()).tolist())
@@ -113,11 +124,12 @@ def test_programs_on_disk_are_found_in_any_order(library, python, tmp_path):
         *results, counts = python(COUNT_HITS, library, tmp_path, order).splitlines()
         return dict(line.split(" ", 1) for line in results), *map(int, counts.split())
 
-    expected, hits, misses = run("abcdefg")
+    expected, hits, misses = run("abcdefghijkl")
     assert hits == 0
-    assert misses >= 7
+    assert misses >= 12
     assert expected["a"] == "[nan, nan, nan]"
-    for order in ("gfedcba", "cafe", "bd"):
+    assert expected["h"] == str(np.arange(1.0, 24, 3).tolist()) == expected["k"]
+    for order in ("lkjihgfedcba", "cafejihl", "bdk"):
         results, hits, misses = run(order)
         assert results == {name: expected[name] for name in order}
         assert hits >= len(order)
@@ -179,3 +191,27 @@ def test_eager_programs_are_given_up(ops):
         jax.vmap(functools.partial(ops.saxpy, i + 0.25, vmap_method="sequential"))(x[None], x[None])
     assert jax_callable.live_call_sites(ops) == before + 80
     assert settle(ops, before) == before
+
+
+def test_a_process_with_nothing_left(library, python):
+    code = """if True:
+        import functools, gc, sys, time
+        import jax, jax_callable, numpy as np
+        ops = jax_callable.load(sys.argv[1])
+        x = np.arange(4, dtype=np.float32)
+        for i in range(1000):
+            traced = jax.jit(functools.partial(ops.saxpy, float(i))).trace(x, x)
+            if i % 20 == 0:
+                traced.lower().compile()(x, x)
+                jax.grad(lambda x: ops.axpy(float(i), x, x).sum())(x)
+                jax.vmap(functools.partial(ops.powers, 2.0, i % 3 + 2))(np.zeros((2, 1), np.uint32))
+        print(jax_callable.live_call_sites(ops) > 0)
+        del traced
+        deadline = time.monotonic() + 20
+        while jax_callable.live_call_sites(ops) > 0 and time.monotonic() < deadline:
+            jax.clear_caches()
+            gc.collect()
+            time.sleep(0.05)
+        print(jax_callable.live_call_sites(ops), np.asarray(ops.state_counts()).tolist())
+    """
+    assert python(code, library).split(maxsplit=2) == ["True", "0", "[3, 3]\n"]

@@ -261,3 +261,38 @@ def test_after_failures_all_goes_on(ops, sibling):
         with pytest.raises(jax_callable.LoadError):
             jax_callable.load(sibling(name))
     np.testing.assert_array_equal(ops.cumsum(jnp.asarray(x)), np.cumsum(x))
+
+
+@pytest.mark.parametrize("start", ["pass", "jax.devices()"], ids=["before JAX starts", "after"])
+def test_a_package_that_is_imported_anew(library, python, start):
+    code = f"""if True:
+        import importlib, sys
+        import jax, jax_callable, numpy as np
+        old = jax_callable.load(sys.argv[1])
+        {start}
+        assert importlib.reload(jax_callable).load(sys.argv[1]) is old
+        for name in [name for name in sys.modules if name.partition(".")[0] == "jax_callable"]:
+            del sys.modules[name]
+        import jax_callable
+        new = jax_callable.load(sys.argv[1])
+        x = np.arange(3, dtype=np.float32)
+        for ops in (old, new):
+            print(np.asarray(jax.vmap(ops.cumsum)(x[None])).tolist())
+    """
+    assert python(code, library).splitlines() == ["[[0.0, 1.0, 3.0]]"] * 2
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_processes_of_multiprocessing(library, python, method):
+    code = """if True:
+        import multiprocessing, sys
+        import jax_callable, numpy as np
+        ops = jax_callable.load(sys.argv[1])
+        x = np.arange(3, dtype=np.float32)
+        # Functions go there by name. A fork must come before JAX starts threads.
+        with multiprocessing.get_context(sys.argv[2]).Pool(2) as pool:
+            there = pool.map(ops.cumsum, [x, x + 1])
+        print([np.asarray(each).tolist() for each in (*there, ops.cumsum(x))])
+    """
+    there = "[[0.0, 1.0, 3.0], [1.0, 3.0, 6.0], [0.0, 1.0, 3.0]]"
+    assert python(code, library, method).strip() == there

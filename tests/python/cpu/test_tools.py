@@ -146,6 +146,33 @@ def test_other_ways_into_a_program(ops):
     np.testing.assert_array_equal(sums, [np.cumsum(x)] * 2)
 
 
+def test_places_are_those_of_the_program(ops):
+    def program(x):
+        return jax.vmap(jax.grad(lambda x: ops.parabola(x).sum()))(x[None])
+
+    equations = jax.make_jaxpr(program)(x).jaxpr.pretty_print(source_info=True).splitlines()
+    places = [line for line in equations if "jax_callable" in line]
+    assert len(places) == 2
+    assert all("test_tools.py" in line for line in places)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda f: jax.lax.reduce(x, np.float32(0), lambda a, b: f(a) + b, (0,)),
+        lambda f: jax.lax.reduce_window(
+            x, np.float32(0), lambda a, b: f(a) + b, (2,), (1,), "VALID"
+        ),
+        lambda f: jnp.asarray(x).at[np.array([0, 2])].apply(f),
+    ],
+    ids=["reduce", "reduce_window", "apply"],
+)
+def test_inside_loops_over_numbers(ops, program):
+    # XLA would end the process.
+    with pytest.raises(NotImplementedError, match=r"fixture\.rank_0: .*each number.*scan"):
+        jax.jit(lambda: program(lambda number: ops.rank_0(number)[0]))()
+
+
 def test_no_transpose(ops):
     with pytest.raises(NotImplementedError, match=r"fixture\.twice_float32: .*transpose"):
         jax.linear_transpose(ops.twice_float32, x)(x)

@@ -179,9 +179,10 @@ def test_runs_where_the_arrays_are(ops, devices):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_pmap(ops, devices):
-    xs = numbers(4, 2, 5)
     function = jax.pmap(lambda x: (jax.vmap(ops.softmax)(x), ops.place(x[0])[1], ops.total(x)))
-    for _ in range(20):
+    for run in range(200):
+        # Other numbers each time, so that what an earlier run has left in memory is not right.
+        xs = (1 + run % 9) * numbers(4, 2, 5)
         result, ordinals, totals = function(xs)
         np.testing.assert_allclose(result, softmax(xs), rtol=1e-5)
         assert np.asarray(ordinals).tolist() == [0, 1, 2, 3]

@@ -130,6 +130,27 @@ def test_batches_of_some_arguments(ops, axes, method):
     close(*map(jax.jit, each), *args)
 
 
+BY_A_NUMBER = {
+    "eager": lambda f: jax.grad(f)(0.5, vector),
+    "jit": lambda f: jax.jit(lambda: jax.grad(f)(0.5, vector))(),
+    "loop": lambda f: jax.grad(
+        lambda p: jax.lax.fori_loop(0, 3, lambda _, c: jnp.sin(f(c, vector)), p)
+    )(0.5),
+    "vmap of grad": lambda f: jax.vmap(lambda v: jax.grad(f)(0.5, v))(np.stack([vector, -vector])),
+    "grad of vmap": lambda f: jax.grad(
+        lambda p: jax.vmap(lambda v: f(p, v))(np.stack([vector, -vector])).sum()
+    )(0.5),
+}
+
+
+@pytest.mark.parametrize("transform", BY_A_NUMBER.values(), ids=BY_A_NUMBER)
+@pytest.mark.parametrize("method", ["broadcast_all", "sequential"])
+def test_by_a_number_of_python(ops, transform, method):
+    rust = functools.partial(ops.several, 2.5, "label", vmap_method=method)
+    ours, theirs = (loss(lambda p, v, f=f: f(matrix, offset, v, p)[:2]) for f in (rust, several))
+    close(lambda: transform(ours), lambda: transform(theirs))
+
+
 def test_nested_batches(ops):
     def twice(function):
         rows = jax.vmap(function, (0, None, None))

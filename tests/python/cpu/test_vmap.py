@@ -1,6 +1,7 @@
 """`jax.vmap` against a loop: every method, for functions that depend on all of their array."""
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -38,10 +39,13 @@ CASES = {
     "in-out and input": ("row_sums", [numbers(3, 4, 5), numbers(3, 4)], 0, 0),
     "in-out only": ("row_sums", [numbers(4, 5), numbers(4, 3)], (None, 1), 0),
     "input only": ("row_sums", [numbers(4, 3, 5), numbers(4)], (1, None), 1),
+    "input over axis 2": ("row_sums", [numbers(4, 5, 3), numbers(4, 3)], (2, 1), -1),
     "in-outs only": ("swap", [numbers(3, 4), numbers(4, 3)], (0, 1), 0),
     "one of two in-outs": ("swap", [numbers(3, 4), numbers(4)], (0, None), 0),
     "packed": ("centre", [numbers(4, 3, 3)], 1, 0),
     "packed with a size of 1": ("centre", [numbers(3, 1, 3)], 0, 0),
+    "matrices": ("transform", [numbers(4, 3, 2, 3), numbers(4, 3, 3)], (1, 2), -2),
+    "one list of matrices": ("transform", [numbers(4, 2, 3), numbers(3, 4, 3)], (None, 0), 1),
     "rank 0": ("increment", [numbers(3, dtype=np.int32)], 0, 0),
     "batch of one": ("softmax", [numbers(1, 4)], 0, 0),
     "own size of one": ("softmax", [numbers(3, 1)], 0, 0),
@@ -70,6 +74,15 @@ def test_against_a_loop(ops, case, method):
     function = getattr(ops, name)
     batched = jax.vmap(functools.partial(function, vmap_method=method), in_axes, out_axes)
     check(jax.jit(batched), loop(function, in_axes, out_axes), *args)
+
+
+@pytest.mark.parametrize(("name", "shape"), [("twice_float32", (3, 4)), ("transpose", (3, 4, 5))])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_axis_in_and_out(ops, name, shape, method):
+    function = getattr(ops, name)
+    for axes in itertools.product(range(-len(shape), len(shape)), repeat=2):
+        batched = jax.vmap(functools.partial(function, vmap_method=method), *axes)
+        check(batched, loop(function, *axes), numbers(*shape))
 
 
 @pytest.mark.parametrize("method", METHODS)

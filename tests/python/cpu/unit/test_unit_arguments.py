@@ -62,6 +62,7 @@ def test_one_result_is_the_array_and_several_a_plain_tuple():
         (lambda: saxpy(2.0, x.astype(np.float16), x), "`x`: expected dtype float32, got float16"),
         (lambda: saxpy(2.0, x.astype(np.float64), x), "expected dtype float32, got float64"),
         (lambda: saxpy(2.0, jnp.arange(4), x), "got int32"),
+        (lambda: saxpy(2.0, np.ma.masked_array(x), x), "expected a float32[:] array, got masked"),
         (lambda: saxpy(2.0, x.astype(">f4"), x), "got >f4"),
         (lambda: saxpy(2.0, jax.random.key(0), x), "expected dtype float32, got key"),
         (lambda: saxpy(2.0, x[None], x), "expected rank 1, float32[:]; got shape (1, 4)"),

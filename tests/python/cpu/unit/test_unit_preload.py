@@ -113,6 +113,16 @@ def test_all_devices_are_for_programs_on_a_gpu(gpus):
     assert opened.loaded == []
 
 
+def test_devices_are_counted_within_the_process(gpus, monkeypatch):
+    # As in the third of three processes with two GPUs each.
+    local = [types.SimpleNamespace(id=4 + n, local_hardware_id=n) for n in range(2)]
+    cuda = _primitive._xla_bridge._backends["cuda"]
+    monkeypatch.setattr(cuda, "local_devices", lambda: local)
+    opened = Opened()
+    trace(make(opened, "AllDevices"))
+    assert opened.loaded == [(7, 0), (7, 1)]
+
+
 def test_eager_calls_leave_it_to_their_arrays(gpus, monkeypatch):
     opened = Opened()
     monkeypatch.setattr("jax_callable._callable.bind", lambda call, operands: [None])

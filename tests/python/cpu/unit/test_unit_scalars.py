@@ -158,6 +158,7 @@ def test_fixed_length():
         ("float32", b"1", "(bytes)"),
         ("float32", None, "None"),
         ("float32", 1j, "1j (complex)"),
+        ("float32", np.datetime64(1, "s"), "expected a float32, got np.datetime64"),
         ("complex64", "1j", "(str)"),
         ("complex64", None, "None"),
         ("complex64", False, "False"),
