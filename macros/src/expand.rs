@@ -27,7 +27,7 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
     let call = Ident::new("call", Span::mixed_site());
     let args = (0..callable.params.len()).map(|i| argument(callable, &call, i));
     let state = state_tokens(callable, &call);
-    let blanks = callable.params.iter().map(|_| quote!(_));
+    let safe = safe_tokens(callable);
     let result = &callable.result;
     // `unsafe` is sound: the runtime calls `call` with what it checked against `CALLABLE`,
     // which describes these very types, and each parameter is taken once.
@@ -44,9 +44,6 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
                 unsafe fn call<'call>(
                     #call: &'call #private::Call<'call>,
                 ) -> ::core::result::Result<(), #krate::Error> {
-                    // Refuses what only `unsafe` may call: `#[target_feature]`, or a
-                    // function that another attribute makes `unsafe`.
-                    let _: fn(#(#blanks),*) -> _ = #ident;
                     <#result as #private::IntoResult>::into_result(unsafe {
                         #ident(#(#args),*)
                     })
@@ -54,9 +51,31 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
 
                 #state
             }
+            #safe
             #(#asks)*
             #vjp
             #private::inventory::submit! { #private::Registration::new::<#ident::Def>() }
+        };
+    }
+}
+
+/// Refuses what only `unsafe` may call: `#[target_feature]`, or a function that another
+/// attribute makes `unsafe`.
+fn safe_tokens(callable: &Callable) -> TokenStream {
+    let (private, ident) = (callable.ctx.private(), &callable.ident);
+    // All that the compiler may say of an argument is said at its type, where it is said
+    // already: once is enough.
+    let args = callable.params.iter().map(|param| {
+        let At { start, end } = At::of(&param.ty);
+        let private = Ident::new("__private", start);
+        let any = quote_spanned!(end=> ::any());
+        quote!(#private #any)
+    });
+    let args = quote_spanned!(ident.span()=> (#(#args),*));
+    quote! {
+        const _: () = {
+            use #private as __private;
+            let _ = || #ident #args;
         };
     }
 }
@@ -98,8 +117,8 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
     });
     // The compiler points at the whole call, so all of it is at the constructor.
     let At { start, end } = At::of(constructor);
-    let build = Ident::new("__build", start);
-    let args = quote_spanned!(end=> (::core::marker::PhantomData::<#holder>, #constructor));
+    let into_state = Ident::new("__IntoState", start);
+    let build = quote_spanned!(end=> ::<#holder>::build(#constructor));
     // `unsafe` is sound: the runtime calls this with the attributes that it decoded for
     // `CALLABLE`, and the asks refuse parameters that are not among them.
     Some(quote! {
@@ -107,9 +126,9 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
         fn state<'call>(
             #call: &'call #private::Call<'call>,
         ) -> ::core::result::Result<#private::Built, #krate::Error> {
-            use #private::build as __build;
             #(#names)*
-            #build #args
+            use #krate::IntoState as __IntoState;
+            #into_state #build
         }
     })
 }

@@ -68,7 +68,8 @@ pub use dtype::DataType;
 pub use element::{Element, Pred, Scalar};
 pub use error::{Code, Error, Result};
 pub use jax_callable_macros::jax_callable;
-pub use state::State;
+pub use param::{FfiArg, IntoResult, StaticNumber};
+pub use state::{Holder, IntoState, State};
 
 #[cfg(feature = "_cuda")]
 pub use cudarc;

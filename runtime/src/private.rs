@@ -2,7 +2,7 @@
 
 pub use crate::check;
 pub use crate::ffi::frame::Call;
-pub use crate::param::{Definition, FfiArg, IntoResult};
+pub use crate::param::{Definition, FfiArg, IntoResult, any};
 pub use crate::plan::slot;
 #[cfg(feature = "_cuda")]
 pub use crate::registry::ModuleRegistration;
@@ -11,6 +11,6 @@ pub use crate::signature::{
     BufferType, Callable, Dim, DimOp, GraphCacheMax, GraphMode, Kind, Length, ModuleUse, Param,
     ParamType, Platform, StaticType,
 };
-pub use crate::state::{Built, Holder, NoState, build};
+pub use crate::state::{Built, Holder, NoState};
 pub use crate::vjp::require_vjp;
 pub use inventory;
