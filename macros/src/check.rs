@@ -114,7 +114,9 @@ impl Check<'_> {
         }
         let ident = &self.callable.ident;
         let mut types = self.callable.params.iter().map(|param| &param.ty);
-        if let Some(ty) = types.find(|ty| types::begins_with(ty, ident)) {
+        if !types::is_primitive(ident)
+            && let Some(ty) = types.find(|ty| types::begins_with(ty, ident))
+        {
             self.errors.push(At::of(ty), diag::hidden_module(ident));
         }
         let count = self.callable.params.len();

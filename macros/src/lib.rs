@@ -18,6 +18,8 @@ mod expand;
 mod model;
 mod parse;
 mod resolve;
+#[cfg(test)]
+mod snapshots;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -188,11 +190,13 @@ pub fn jax_callable(
 fn callable(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = diag::Errors::default();
     let args = args::Args::parse(attribute, &mut errors);
-    let Some((function, params)) = parse::Function::parse(&item, &mut errors) else {
+    let Some((mut function, params)) = parse::Function::parse(&item, &mut errors) else {
         let errors = errors.into_tokens();
+        let item = parse::not_a_function(&item);
         return quote!(#item #errors);
     };
     let callable = resolve::resolve(args, &function, params, &mut errors);
+    function.allow_unused(|ident| callable.uses(ident));
     let asks = check::check(&callable, &mut errors);
     let rest = if errors.is_empty() {
         expand::expand(&callable, &asks)

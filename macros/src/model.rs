@@ -2,6 +2,7 @@
 
 use crate::ctx::Ctx;
 use crate::diag::At;
+use crate::state;
 use crate::types::{Guess, Role};
 use crate::values::{CacheMax, Choice, Count, GraphMode, Named};
 use syn::{Expr, Ident, Path, Type, Visibility};
@@ -98,6 +99,20 @@ pub(crate) enum DimKind {
 pub(crate) struct Reference {
     pub(crate) param: usize,
     pub(crate) at: At,
+}
+
+impl Callable {
+    /// Whether the attribute itself uses a parameter's value.
+    pub(crate) fn uses(&self, ident: &Ident) -> bool {
+        let is_it = |i: usize| self.params[i].ident == *ident;
+        let mut used = state::uses(self).iter().any(|(i, _)| is_it(*i));
+        for list in self.params.iter().filter_map(|param| param.dims.as_ref()) {
+            list.visit(|dim, _, _| {
+                used |= matches!(dim.kind, DimKind::Scalar(i) | DimKind::Axis(i, _) if is_it(i));
+            });
+        }
+        used
+    }
 }
 
 /// Questions about a parameter; none if only its type's traits know.

@@ -111,10 +111,15 @@ static_numbers! {
         |value| [value.re.to_bits(), value.im.to_bits()];
 }
 
-/// A value of any type, for expressions that never run: they only ask the compiler.
-pub fn any<T>() -> T {
-    unreachable!("never called")
+/// Has a value of any type, for expressions that never run: they only ask the compiler.
+pub trait Any {
+    /// Panics.
+    fn any<T>() -> T {
+        unreachable!("never called")
+    }
 }
+
+impl Any for () {}
 
 /// What the attribute implements for the type in the hidden module of a callable.
 pub trait Definition {
