@@ -54,7 +54,7 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
 
                 #state
             }
-            #krate::__made_by! { #VERSION }
+            #krate::macros_version! { #VERSION }
             #safe
             #(#asks)*
             #vjp

@@ -201,12 +201,10 @@ fn callable(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let rest = if errors.is_empty() {
         expand::expand(&callable, &asks)
     } else {
-        // Among the functions of an `impl` there can be no module.
-        let fallback = function
-            .sig
-            .receiver()
-            .is_none()
-            .then(|| expand::fallback(&callable));
+        // Among the functions of an `impl` there can be no module, nor where it would be in
+        // the way of another.
+        let can_stand = function.sig.receiver().is_none() && callable.hides().is_none();
+        let fallback = can_stand.then(|| expand::fallback(&callable));
         let errors = errors.into_tokens();
         quote!(#errors #fallback)
     };

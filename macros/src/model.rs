@@ -3,7 +3,7 @@
 use crate::ctx::Ctx;
 use crate::diag::At;
 use crate::state;
-use crate::types::{Guess, Role};
+use crate::types::{self, Guess, Role};
 use crate::values::{CacheMax, Choice, Count, GraphMode, Named};
 use syn::{Expr, Ident, Path, Type, Visibility};
 
@@ -102,6 +102,13 @@ pub(crate) struct Reference {
 }
 
 impl Callable {
+    /// The first type that the module of the function's name would hide.
+    pub(crate) fn hides(&self) -> Option<&Type> {
+        let mut types = self.params.iter().map(|param| &param.ty);
+        let is_hidden = |ty: &&Type| types::begins_with(ty, &self.ident);
+        types.find(|ty| !types::is_primitive(&self.ident) && is_hidden(ty))
+    }
+
     /// Whether the attribute itself uses a parameter's value.
     pub(crate) fn uses(&self, ident: &Ident) -> bool {
         let is_it = |i: usize| self.params[i].ident == *ident;

@@ -76,6 +76,7 @@ impl Function {
             errors.push(At::of(item), diag::not_a_function());
             // The compiler would miss it too.
             function.body = quote!({ ::core::todo!() });
+            function.allow_unused(|_| true);
         }
         function.check_shape(errors);
         let params = params(&mut function.sig.inputs, errors);
@@ -165,11 +166,20 @@ pub(crate) fn not_a_function(item: &TokenStream) -> TokenStream {
         let error = text.at(item).to_compile_error();
         return quote!(#item #error);
     }
-    // The compiler reports what is wrong with its syntax, and comes to constants only if it
-    // finds nothing.
+    // The compiler has reported what is wrong with its syntax. If it found nothing, it comes to
+    // generate code, and to this.
     let item = without_dims(item.clone());
     let text = text.to_string();
-    quote!(#item const _: () = ::core::panic!(#text);)
+    quote! {
+        #item
+        const _: () = {
+            fn unread<T>() {
+                const { ::core::panic!(#text) }
+            }
+            #[used]
+            static UNREAD: fn() = unread::<()>;
+        };
+    }
 }
 
 /// Tokens without `#[dims(...)]`.
@@ -216,7 +226,10 @@ fn params(inputs: &mut Punctuated<FnArg, syn::Token![,]>, errors: &mut Errors) -
                     if let Some(cfg) = param.attrs.iter().find(|attr| attr.path().is_ident("cfg")) {
                         errors.push(At::of(cfg), diag::parameter_cfg(&name));
                     }
-                    if types::is_mutable_reference(&ty) {
+                    if types::is_reference_to_an_array(&ty) {
+                        found.incomplete = true;
+                        errors.push(At::of(&param.ty), diag::array_by_reference(&name));
+                    } else if types::is_mutable_reference(&ty) {
                         // Meant as an output, most likely.
                         found.incomplete = true;
                         errors.push(At::of(&param.ty), diag::mutable_reference(&name));

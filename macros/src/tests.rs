@@ -260,11 +260,11 @@ fn half_written_functions_are_kept() {
         // The compiler would say that there is no body; so it gets one.
         (
             "fn f(x: A, #[dims(3)] y: B);",
-            "fn f(x: A, y: B) { ::core::todo!() }",
+            "fn f(#[allow(unused_variables)] x: A, #[allow(unused_variables)] y: B) { ::core::todo!() }",
         ),
         (
             "fn f(x: A, #[dims(3)] y: B)",
-            "fn f(x: A, y: B) { ::core::todo!() }",
+            "fn f(#[allow(unused_variables)] x: A, #[allow(unused_variables)] y: B) { ::core::todo!() }",
         ),
         (
             "pub fn f(x: cpu::, #[dims(3)] y: B) { x. }",
@@ -326,6 +326,6 @@ fn the_runtime_is_asked_for_its_version() {
     let version = env!("CARGO_PKG_VERSION");
     says(
         &expansion,
-        &[&format!("a::runtime::__made_by! {{ \"{version}\" }}")],
+        &[&format!("a::runtime::macros_version! {{ \"{version}\" }}")],
     );
 }

@@ -238,6 +238,19 @@ pub(crate) fn is_mutable_reference(ty: &Type) -> bool {
     }
 }
 
+/// Whether a type is a reference to an array.
+pub(crate) fn is_reference_to_an_array(ty: &Type) -> bool {
+    match ty {
+        Type::Group(group) => is_reference_to_an_array(&group.elem),
+        Type::Paren(paren) => is_reference_to_an_array(&paren.elem),
+        Type::Reference(reference) => matches!(
+            guess(&reference.elem).role,
+            Role::Array | Role::ArrayMut | Role::Scratch
+        ),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -49,6 +49,10 @@ mod ffi;
 #[cfg(any(feature = "_cuda", test))]
 mod graph;
 mod manifest;
+// Has a type for every feature, also if it is on, so that all of it is tested.
+#[doc(hidden)]
+#[allow(unsafe_code)]
+pub mod missing;
 // Declares two `unsafe` methods, and has no unsafe code.
 #[allow(unsafe_code)]
 mod param;
@@ -91,6 +95,15 @@ pub mod prelude {
 
     #[cfg(feature = "_cuda")]
     pub use crate::cuda;
+    #[cfg(not(feature = "_cuda"))]
+    #[doc(hidden)]
+    pub use crate::missing::cuda;
+    #[cfg(not(feature = "half"))]
+    #[doc(hidden)]
+    pub use crate::missing::half::{bf16, f16};
+    #[cfg(not(feature = "num-complex"))]
+    #[doc(hidden)]
+    pub use crate::missing::num_complex::Complex;
     pub use crate::{Code, Error, Pred, Result, State, cpu};
     pub use jax_callable_macros::jax_callable;
 }

@@ -19,7 +19,7 @@ pub use inventory;
 /// which a `[patch]` or a path may undo.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __made_by {
+macro_rules! macros_version {
     ("0.1.0") => {};
     ($version:literal) => {
         ::core::compile_error!(::core::concat!(
