@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 #[test]
 fn ui() {
@@ -107,4 +108,18 @@ fn texts_name_no_internals() {
             assert!(said.is_none(), "{path} says `{internal}`: {said:?}");
         }
     }
+}
+
+#[test]
+fn aborting_panics_are_refused() {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["rustc", "--quiet", "--package", "jax-callable", "--lib"]);
+    cargo.args(["--profile", "check", "--", "-C", "panic=abort"]);
+    let output = cargo.current_dir(root()).output().expect("cargo runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(
+        text.contains("Remove `panic = \"abort\"` from the profile."),
+        "{text}"
+    );
 }
