@@ -49,7 +49,6 @@ mod ffi;
 #[cfg(any(feature = "_cuda", test))]
 mod graph;
 mod manifest;
-// Has a type for every feature, also if it is on, so that all of it is tested.
 #[doc(hidden)]
 #[allow(unsafe_code)]
 pub mod missing;

@@ -4,12 +4,14 @@
 #![allow(missing_docs, missing_debug_implementations, non_camel_case_types)]
 
 /// With the feature `half`, those of the crate.
+#[cfg(not(feature = "half"))]
 pub mod half {
     pub struct f16;
     pub struct bf16;
 }
 
 /// With the feature `num-complex`, that of the crate.
+#[cfg(not(feature = "num-complex"))]
 pub mod num_complex {
     use std::marker::PhantomData;
 
@@ -17,6 +19,7 @@ pub mod num_complex {
 }
 
 /// With the feature `cuda`, the module of that name.
+#[cfg(not(feature = "_cuda"))]
 pub mod cuda {
     use crate::ffi::frame::Call;
     use crate::param::FfiArg;

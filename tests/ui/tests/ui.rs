@@ -43,7 +43,9 @@ fn table() -> BTreeSet<String> {
 }
 
 fn expected_texts() -> Vec<(String, String)> {
-    let entries = fs::read_dir(root().join("tests/ui/fail")).expect("the folder of failing cases");
+    let folders = ["tests/ui/fail", "tests/ui/cpu/fail"].map(|folder| root().join(folder));
+    let entries = folders.map(|folder| fs::read_dir(folder).expect("a folder of failing cases"));
+    let entries = entries.into_iter().flatten();
     let paths = entries.map(|entry| entry.expect("an entry").path());
     let texts = paths.filter(|path| path.extension().is_some_and(|ext| ext == "stderr"));
     texts
