@@ -67,8 +67,7 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
 /// attribute makes `unsafe`.
 fn safe_tokens(callable: &Callable) -> TokenStream {
     let (private, ident) = (callable.ctx.private(), &callable.ident);
-    // All that the compiler may say of an argument is said at its type, where it is said
-    // already: once is enough.
+    // At their types, where the compiler has said already what it says of arguments here.
     let args = callable.params.iter().map(|param| {
         let At { start, end } = At::of(&param.ty);
         let open = quote_spanned!(start=> <);
@@ -144,6 +143,9 @@ pub(crate) fn fallback(callable: &Callable) -> TokenStream {
     let private = ctx.private();
     let krate = ctx.krate();
     let (module, def) = (module(vis, ident), def(ident));
+    // Types that cannot be parameters are mistakes too.
+    let params = callable.params.iter().filter(|param| param.has_traits);
+    let types = params.map(|param| trait_item(&private, param, "TYPE"));
     quote! {
         #module
 
@@ -157,6 +159,8 @@ pub(crate) fn fallback(callable: &Callable) -> TokenStream {
                 ::core::panic!()
             }
         }
+
+        const _: &[#private::ParamType] = &[#(#types),*];
     }
 }
 

@@ -53,6 +53,8 @@ pub(crate) struct Param {
     pub(crate) at: At,
     pub(crate) ty: Type,
     pub(crate) guess: Guess,
+    /// Its traits are there to be asked.
+    pub(crate) has_traits: bool,
     /// Where `in_out` names it.
     pub(crate) in_out: Option<At>,
     pub(crate) dims: Option<DimList>,

@@ -28,6 +28,8 @@ pub(crate) struct RawParam {
     /// The type with nameless lifetimes.
     pub(crate) ty: Type,
     pub(crate) dims: Option<Dims>,
+    /// Nothing is wrong with the type's spelling.
+    pub(crate) is_spelt_right: bool,
 }
 
 /// The parameters that could be read.
@@ -137,10 +139,15 @@ impl Function {
         }
     }
 
+    /// A parameter that is a type or a constant.
+    pub(crate) fn generic(&self) -> Option<&GenericParam> {
+        let mut generics = self.sig.generics.params.iter();
+        generics.find(|generic| !matches!(generic, GenericParam::Lifetime(_)))
+    }
+
     fn check_shape(&self, errors: &mut Errors) {
         let sig = &self.sig;
-        let is_type = |generic: &&GenericParam| !matches!(generic, GenericParam::Lifetime(_));
-        if let Some(generic) = sig.generics.params.iter().find(is_type) {
+        if let Some(generic) = self.generic() {
             errors.push(At::of(generic), diag::generics(sig.ident.unraw()));
         }
         if let Some(token) = &sig.asyncness {
@@ -220,6 +227,7 @@ fn params(inputs: &mut Punctuated<FnArg, syn::Token![,]>, errors: &mut Errors) -
                     errors,
                 );
                 let ident = ident(&param.pat, errors);
+                let before = errors.count();
                 let ty = types::quotable(&param.ty, errors);
                 ident.map(|ident| {
                     let name = ident.unraw().to_string();
@@ -239,6 +247,7 @@ fn params(inputs: &mut Punctuated<FnArg, syn::Token![,]>, errors: &mut Errors) -
                         name,
                         ty,
                         dims,
+                        is_spelt_right: errors.count() == before,
                     }
                 })
             }
