@@ -337,12 +337,13 @@ fn ask_tokens(ctx: &Ctx, ident: &Ident, ask: &Ask) -> TokenStream {
         Question::RankAtMost(i, rank) => call("rank_at_most", with(param(i), rank)),
     };
     let text = ask.text.to_string();
-    // The compiler points at the whole call, so all of it is spanned: a path would not be.
-    let require = quote_spanned!(ask.at.start=> __require(#private::check::#holds, #text));
+    // The compiler points at the whole call, so it begins and ends where the ask does.
+    let require = Ident::new("__require", ask.at.start);
+    let args = quote_spanned!(ask.at.end=> (#private::check::#holds, #text));
     quote! {
         const _: () = {
             use #private::check::require as __require;
-            #require
+            #require #args
         };
     }
 }
