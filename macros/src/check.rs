@@ -8,7 +8,7 @@
 use crate::diag::{self, At, Errors, Text};
 use crate::model::{Callable, Param, Reference};
 use crate::state;
-use crate::types::{self, Platform, Role};
+use crate::types::{Platform, Role};
 
 /// What the expansion has to ask.
 pub(crate) struct Ask {
@@ -112,10 +112,9 @@ impl Check<'_> {
                     .push(param.at, diag::python_keyword(&param.name));
             }
         }
-        let ident = &self.callable.ident;
-        let mut types = self.callable.params.iter().map(|param| &param.ty);
-        if let Some(ty) = types.find(|ty| types::begins_with(ty, ident)) {
-            self.errors.push(At::of(ty), diag::hidden_module(ident));
+        if let Some(ty) = self.callable.hides() {
+            let text = diag::hidden_module(&self.callable.ident);
+            self.errors.push(At::of(ty), text);
         }
         let count = self.callable.params.len();
         if let Some(param) = self.callable.params.get(MAX_PARAMS) {

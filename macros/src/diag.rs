@@ -112,6 +112,9 @@ diagnostics! {
     JC0026 hidden_module(name)
         "`{name}` is the name of the function and the beginning of this type's path",
         help: "rename the function and set `name = \"{name}\"`: beside a callable stands a module of its name, which would hide the other one";
+    JC0027 array_by_reference(name)
+        "the array `{name}` is not passed by reference",
+        help: "leave the `&` or `&mut` out: an array is a view already. One that is written is `mut {name}: ArrayMut<T, N>`";
 
     // Roles.
     JC0030 after_output(name, output)
@@ -171,7 +174,7 @@ diagnostics! {
         help: "give one for each axis of `{name}`, without those packed in the element";
     JC0053 dims_not_array(name)
         "`{name}` has no dimensions, for it is not an array",
-        help: "put `#[dims(...)]` on an array; integer parameters can be used by name in its expressions";
+        help: "put `#[dims(...)]` on an array, as `cpu::Array<T, N>` is one; integer parameters can be used by name in its expressions";
     JC0054 duplicate_dims(name)
         "`{name}` has two `#[dims]`",
         help: "keep one of them";
@@ -291,6 +294,10 @@ impl Errors {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
     }
 
     /// The errors as items that report them.

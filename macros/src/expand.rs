@@ -6,11 +6,14 @@ use crate::ctx::Ctx;
 use crate::diag::{self, At};
 use crate::model::{Callable, Dim, DimKind, Origin, Param, Reference};
 use crate::state;
-use crate::types::Role;
+use crate::types::{self, Role};
 use crate::values::{CacheMax, text_of};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::{Ident, Visibility};
+use syn::{Ident, Path, Visibility};
+
+/// The version of this crate, which must be the runtime's.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What accompanies the function.
 pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
@@ -19,7 +22,7 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
     } = callable;
     let private = ctx.private();
     let krate = ctx.krate();
-    let module = module(vis, ident);
+    let (module, def) = (module(vis, ident), def(ident));
     let description = description(callable);
     let asks = asks.iter().map(|ask| ask_tokens(ctx, ident, ask));
     let vjp = vjp_tokens(callable);
@@ -27,7 +30,7 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
     let call = Ident::new("call", Span::mixed_site());
     let args = (0..callable.params.len()).map(|i| argument(callable, &call, i));
     let state = state_tokens(callable, &call);
-    let blanks = callable.params.iter().map(|_| quote!(_));
+    let safe = safe_tokens(callable);
     let result = &callable.result;
     // `unsafe` is sound: the runtime calls `call` with what it checked against `CALLABLE`,
     // which describes these very types, and each parameter is taken once.
@@ -38,15 +41,12 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
         #[allow(deprecated)]
         const _: () = {
             #[automatically_derived]
-            impl #private::Definition for #ident::Def {
+            impl #private::Definition for #def {
                 const CALLABLE: &'static #private::Callable = &#description;
 
                 unsafe fn call<'call>(
                     #call: &'call #private::Call<'call>,
                 ) -> ::core::result::Result<(), #krate::Error> {
-                    // Refuses what only `unsafe` may call: `#[target_feature]`, or a
-                    // function that another attribute makes `unsafe`.
-                    let _: fn(#(#blanks),*) -> _ = #ident;
                     <#result as #private::IntoResult>::into_result(unsafe {
                         #ident(#(#args),*)
                     })
@@ -54,10 +54,29 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
 
                 #state
             }
+            #krate::macros_version! { #VERSION }
+            #safe
             #(#asks)*
             #vjp
-            #private::inventory::submit! { #private::Registration::new::<#ident::Def>() }
+            #private::inventory::submit! { #private::Registration::new::<#def>() }
         };
+    }
+}
+
+/// Refuses what only `unsafe` may call: `#[target_feature]`, or a function that another
+/// attribute makes `unsafe`.
+fn safe_tokens(callable: &Callable) -> TokenStream {
+    let (private, ident) = (callable.ctx.private(), &callable.ident);
+    // At their types, where the compiler has said already what it says of arguments here.
+    let args = callable.params.iter().map(|param| {
+        let At { start, end } = At::of(&param.ty);
+        let open = quote_spanned!(start=> <);
+        let close = quote_spanned!(end=> >::any());
+        quote!(#open () as #private::Any #close)
+    });
+    let args = quote_spanned!(ident.span()=> (#(#args),*));
+    quote! {
+        const _: () = { let _ = || #ident #args; };
     }
 }
 
@@ -66,8 +85,9 @@ fn argument(callable: &Callable, call: &Ident, index: usize) -> TokenStream {
     let (private, ident) = (callable.ctx.private(), &callable.ident);
     let param = &callable.params[index];
     let take = trait_item(&private, param, "take");
+    let def = def(ident);
     let slot = quote! {
-        #private::slot(<#ident::Def as #private::Definition>::CALLABLE.params, #index)
+        #private::slot(<#def as #private::Definition>::CALLABLE.params, #index)
     };
     // What the compiler says of the value is said at its type.
     let args = quote_spanned!(At::of(&param.ty).end=> (#call, const { #slot }));
@@ -98,8 +118,8 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
     });
     // The compiler points at the whole call, so all of it is at the constructor.
     let At { start, end } = At::of(constructor);
-    let build = Ident::new("__build", start);
-    let args = quote_spanned!(end=> (::core::marker::PhantomData::<#holder>, #constructor));
+    let into_state = Ident::new("__IntoState", start);
+    let build = quote_spanned!(end=> ::<#holder>::build(#constructor));
     // `unsafe` is sound: the runtime calls this with the attributes that it decoded for
     // `CALLABLE`, and the asks refuse parameters that are not among them.
     Some(quote! {
@@ -107,9 +127,9 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
         fn state<'call>(
             #call: &'call #private::Call<'call>,
         ) -> ::core::result::Result<#private::Built, #krate::Error> {
-            use #private::build as __build;
             #(#names)*
-            #build #args
+            use #krate::IntoState as __IntoState;
+            #into_state #build
         }
     })
 }
@@ -122,12 +142,15 @@ pub(crate) fn fallback(callable: &Callable) -> TokenStream {
     } = callable;
     let private = ctx.private();
     let krate = ctx.krate();
-    let module = module(vis, ident);
+    let (module, def) = (module(vis, ident), def(ident));
+    // Types that cannot be parameters are mistakes too.
+    let params = callable.params.iter().filter(|param| param.has_traits);
+    let types = params.map(|param| trait_item(&private, param, "TYPE"));
     quote! {
         #module
 
         #[automatically_derived]
-        impl #private::Definition for #ident::Def {
+        impl #private::Definition for #def {
             const CALLABLE: &'static #private::Callable = &#private::check::MISTAKEN;
 
             unsafe fn call<'call>(
@@ -136,18 +159,44 @@ pub(crate) fn fallback(callable: &Callable) -> TokenStream {
                 ::core::panic!()
             }
         }
+
+        const _: &[#private::ParamType] = &[#(#types),*];
     }
 }
 
 /// The module beside the function, for `vjp = path` and `pub use` to reach.
 fn module(vis: &Visibility, ident: &Ident) -> TokenStream {
+    let module = module_name(ident);
     quote! {
         #[doc(hidden)]
         #[allow(non_snake_case, unreachable_pub)]
-        #vis mod #ident {
+        #vis mod #module {
             pub enum Def {}
         }
     }
+}
+
+/// The name of the module beside a function: the function's, if it hides no type.
+fn module_name(function: &Ident) -> Ident {
+    if types::is_primitive(function) {
+        format_ident!("__{function}")
+    } else {
+        function.clone()
+    }
+}
+
+/// The type in the module beside a function.
+fn def(function: &Ident) -> TokenStream {
+    def_at(&function.clone().into())
+}
+
+/// The type in the module beside the function at a path.
+fn def_at(path: &Path) -> TokenStream {
+    let mut path = path.clone();
+    if let Some(last) = path.segments.last_mut() {
+        last.ident = module_name(&last.ident);
+    }
+    quote!(#path::Def)
 }
 
 fn description(callable: &Callable) -> TokenStream {
@@ -168,7 +217,8 @@ fn description(callable: &Callable) -> TokenStream {
         callable
             .vjp
             .as_ref()
-            .map(|path| quote!(|| <#path::Def as #private::Definition>::CALLABLE)),
+            .map(def_at)
+            .map(|def| quote!(|| <#def as #private::Definition>::CALLABLE)),
     );
     let graph_mode = callable.graph_mode.as_ref().map_or("Jax", |mode| mode.word);
     let graph_mode = format_ident!("{graph_mode}");
@@ -263,7 +313,8 @@ fn dim_tokens(private: &TokenStream, dim: &Dim) -> TokenStream {
 /// A question in const context, which fails the build at the place of the ask.
 fn ask_tokens(ctx: &Ctx, ident: &Ident, ask: &Ask) -> TokenStream {
     let private = ctx.private();
-    let callable = quote!(<#ident::Def as #private::Definition>::CALLABLE);
+    let def = def(ident);
+    let callable = quote!(<#def as #private::Definition>::CALLABLE);
     let param = |i: usize| quote!(&#callable.params[#i]);
     let holds = match ask.question {
         Question::HasResult => quote!(results(#callable) > 0),
@@ -286,12 +337,13 @@ fn ask_tokens(ctx: &Ctx, ident: &Ident, ask: &Ask) -> TokenStream {
         Question::RankAtMost(i, rank) => call("rank_at_most", with(param(i), rank)),
     };
     let text = ask.text.to_string();
-    // The compiler points at the whole call, so all of it is spanned: a path would not be.
-    let require = quote_spanned!(ask.at.start=> __require(#private::check::#holds, #text));
+    // The compiler points at the whole call, so it begins and ends where the ask does.
+    let require = Ident::new("__require", ask.at.start);
+    let args = quote_spanned!(ask.at.end=> (#private::check::#holds, #text));
     quote! {
         const _: () = {
             use #private::check::require as __require;
-            #require
+            #require #args
         };
     }
 }
@@ -303,8 +355,8 @@ fn vjp_tokens(callable: &Callable) -> Option<TokenStream> {
     } = callable;
     let path = callable.vjp.as_ref()?;
     let private = ctx.private();
-    let [forward, backward] = [quote!(#ident), quote!(#path)]
-        .map(|path| quote!(<#path::Def as #private::Definition>::CALLABLE));
+    let [forward, backward] =
+        [def(ident), def_at(path)].map(|def| quote!(<#def as #private::Definition>::CALLABLE));
     let [what, help] = diag::vjp_does_not_fit(text_of(path), &name.text).parts();
     let At { start, end } = At::of(path);
     let require = Ident::new("__require", start);

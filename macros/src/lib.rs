@@ -18,6 +18,8 @@ mod expand;
 mod model;
 mod parse;
 mod resolve;
+#[cfg(test)]
+mod snapshots;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -188,21 +190,21 @@ pub fn jax_callable(
 fn callable(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = diag::Errors::default();
     let args = args::Args::parse(attribute, &mut errors);
-    let Some((function, params)) = parse::Function::parse(&item, &mut errors) else {
+    let Some((mut function, params)) = parse::Function::parse(&item, &mut errors) else {
         let errors = errors.into_tokens();
+        let item = parse::not_a_function(&item);
         return quote!(#item #errors);
     };
     let callable = resolve::resolve(args, &function, params, &mut errors);
+    function.allow_unused(|ident| callable.uses(ident));
     let asks = check::check(&callable, &mut errors);
     let rest = if errors.is_empty() {
         expand::expand(&callable, &asks)
     } else {
-        // Among the functions of an `impl` there can be no module.
-        let fallback = function
-            .sig
-            .receiver()
-            .is_none()
-            .then(|| expand::fallback(&callable));
+        // Among the functions of an `impl` there can be no module, nor where it would be in
+        // the way of another.
+        let can_stand = function.sig.receiver().is_none() && callable.hides().is_none();
+        let fallback = can_stand.then(|| expand::fallback(&callable));
         let errors = errors.into_tokens();
         quote!(#errors #fallback)
     };

@@ -2,7 +2,8 @@
 
 use crate::ctx::Ctx;
 use crate::diag::At;
-use crate::types::{Guess, Role};
+use crate::state;
+use crate::types::{self, Guess, Role};
 use crate::values::{CacheMax, Choice, Count, GraphMode, Named};
 use syn::{Expr, Ident, Path, Type, Visibility};
 
@@ -52,6 +53,8 @@ pub(crate) struct Param {
     pub(crate) at: At,
     pub(crate) ty: Type,
     pub(crate) guess: Guess,
+    /// Its traits are there to be asked.
+    pub(crate) has_traits: bool,
     /// Where `in_out` names it.
     pub(crate) in_out: Option<At>,
     pub(crate) dims: Option<DimList>,
@@ -98,6 +101,27 @@ pub(crate) enum DimKind {
 pub(crate) struct Reference {
     pub(crate) param: usize,
     pub(crate) at: At,
+}
+
+impl Callable {
+    /// The first type that the module of the function's name would hide.
+    pub(crate) fn hides(&self) -> Option<&Type> {
+        let mut types = self.params.iter().map(|param| &param.ty);
+        let is_hidden = |ty: &&Type| types::begins_with(ty, &self.ident);
+        types.find(|ty| !types::is_primitive(&self.ident) && is_hidden(ty))
+    }
+
+    /// Whether the attribute itself uses a parameter's value.
+    pub(crate) fn uses(&self, ident: &Ident) -> bool {
+        let is_it = |i: usize| self.params[i].ident == *ident;
+        let mut used = state::uses(self).iter().any(|(i, _)| is_it(*i));
+        for list in self.params.iter().filter_map(|param| param.dims.as_ref()) {
+            list.visit(|dim, _, _| {
+                used |= matches!(dim.kind, DimKind::Scalar(i) | DimKind::Axis(i, _) if is_it(i));
+            });
+        }
+        used
+    }
 }
 
 /// Questions about a parameter; none if only its type's traits know.

@@ -3,7 +3,7 @@
 use crate::diag::{self, At, Errors};
 use crate::dims::Dims;
 use crate::types;
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
@@ -28,6 +28,8 @@ pub(crate) struct RawParam {
     /// The type with nameless lifetimes.
     pub(crate) ty: Type,
     pub(crate) dims: Option<Dims>,
+    /// Nothing is wrong with the type's spelling.
+    pub(crate) is_spelt_right: bool,
 }
 
 /// The parameters that could be read.
@@ -45,16 +47,14 @@ impl Parse for Function {
         let attrs = Attribute::parse_outer(input)?;
         let vis = input.parse()?;
         let sig = input.parse()?;
-        let body: TokenStream = input.parse()?;
-        match body.clone().into_iter().next() {
-            Some(TokenTree::Group(_)) => Ok(Function {
-                attrs,
-                vis,
-                sig,
-                body,
-            }),
-            _ => Err(input.error("a function without a body")),
-        }
+        input.parse::<Option<syn::Token![;]>>()?;
+        let body = input.parse()?;
+        Ok(Function {
+            attrs,
+            vis,
+            sig,
+            body,
+        })
     }
 }
 
@@ -73,13 +73,30 @@ impl ToTokens for Function {
 impl Function {
     /// Reads a function and takes `#[dims]` off its parameters.
     pub(crate) fn parse(item: &TokenStream, errors: &mut Errors) -> Option<(Function, RawParams)> {
-        let Ok(mut function) = <Function as Parse>::parse.parse2(item.clone()) else {
+        let mut function = <Function as Parse>::parse.parse2(item.clone()).ok()?;
+        if function.body.is_empty() {
             errors.push(At::of(item), diag::not_a_function());
-            return None;
-        };
+            // The compiler would miss it too.
+            function.body = quote!({ ::core::todo!() });
+            function.allow_unused(|_| true);
+        }
         function.check_shape(errors);
         let params = params(&mut function.sig.inputs, errors);
         Some((function, params))
+    }
+
+    /// Keeps the compiler from calling a parameter unused that is used, but not in the body.
+    pub(crate) fn allow_unused(&mut self, is_used: impl Fn(&Ident) -> bool) {
+        for input in &mut self.sig.inputs {
+            if let FnArg::Typed(param) = input
+                && let Pat::Ident(name) = &*param.pat
+                && is_used(&name.ident)
+            {
+                // In front, for what the author says to count.
+                let allow = syn::parse_quote!(#[allow(unused_variables)]);
+                param.attrs.insert(0, allow);
+            }
+        }
     }
 
     /// The doc comment, without the space that follows each `///`.
@@ -122,10 +139,15 @@ impl Function {
         }
     }
 
+    /// A parameter that is a type or a constant.
+    pub(crate) fn generic(&self) -> Option<&GenericParam> {
+        let mut generics = self.sig.generics.params.iter();
+        generics.find(|generic| !matches!(generic, GenericParam::Lifetime(_)))
+    }
+
     fn check_shape(&self, errors: &mut Errors) {
         let sig = &self.sig;
-        let is_type = |generic: &&GenericParam| !matches!(generic, GenericParam::Lifetime(_));
-        if let Some(generic) = sig.generics.params.iter().find(is_type) {
+        if let Some(generic) = self.generic() {
             errors.push(At::of(generic), diag::generics(sig.ident.unraw()));
         }
         if let Some(token) = &sig.asyncness {
@@ -141,6 +163,52 @@ impl Function {
             errors.push(At::of(variadic), diag::foreign_abi());
         }
     }
+}
+
+/// What stands in for an item that is no function, or cannot be read as one.
+pub(crate) fn not_a_function(item: &TokenStream) -> TokenStream {
+    let text = diag::not_a_function();
+    let is_fn = |tree: &TokenTree| matches!(tree, TokenTree::Ident(word) if word == "fn");
+    if !item.clone().into_iter().any(|tree| is_fn(&tree)) {
+        let error = text.at(item).to_compile_error();
+        return quote!(#item #error);
+    }
+    // The compiler has reported what is wrong with its syntax. If it found nothing, it comes to
+    // generate code, and to this.
+    let item = without_dims(item.clone());
+    let text = text.to_string();
+    quote! {
+        #item
+        const _: () = {
+            fn unread<T>() {
+                const { ::core::panic!(#text) }
+            }
+            #[used]
+            static UNREAD: fn() = unread::<()>;
+        };
+    }
+}
+
+/// Tokens without `#[dims(...)]`.
+fn without_dims(tokens: TokenStream) -> TokenStream {
+    let mut kept: Vec<TokenTree> = Vec::new();
+    for tree in tokens {
+        let TokenTree::Group(group) = tree else {
+            kept.push(tree);
+            continue;
+        };
+        let first = group.stream().into_iter().next();
+        let is_dims = matches!(first, Some(TokenTree::Ident(word)) if word == "dims");
+        match kept.last() {
+            Some(TokenTree::Punct(hash)) if is_dims && hash.as_char() == '#' => drop(kept.pop()),
+            _ => {
+                let mut inner = Group::new(group.delimiter(), without_dims(group.stream()));
+                inner.set_span(group.span());
+                kept.push(inner.into());
+            }
+        }
+    }
+    kept.into_iter().collect()
 }
 
 fn params(inputs: &mut Punctuated<FnArg, syn::Token![,]>, errors: &mut Errors) -> RawParams {
@@ -159,13 +227,17 @@ fn params(inputs: &mut Punctuated<FnArg, syn::Token![,]>, errors: &mut Errors) -
                     errors,
                 );
                 let ident = ident(&param.pat, errors);
+                let before = errors.count();
                 let ty = types::quotable(&param.ty, errors);
                 ident.map(|ident| {
                     let name = ident.unraw().to_string();
                     if let Some(cfg) = param.attrs.iter().find(|attr| attr.path().is_ident("cfg")) {
                         errors.push(At::of(cfg), diag::parameter_cfg(&name));
                     }
-                    if types::is_mutable_reference(&ty) {
+                    if types::is_reference_to_an_array(&ty) {
+                        found.incomplete = true;
+                        errors.push(At::of(&param.ty), diag::array_by_reference(&name));
+                    } else if types::is_mutable_reference(&ty) {
                         // Meant as an output, most likely.
                         found.incomplete = true;
                         errors.push(At::of(&param.ty), diag::mutable_reference(&name));
@@ -175,6 +247,7 @@ fn params(inputs: &mut Punctuated<FnArg, syn::Token![,]>, errors: &mut Errors) -
                         name,
                         ty,
                         dims,
+                        is_spelt_right: errors.count() == before,
                     }
                 })
             }

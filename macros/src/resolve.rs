@@ -37,6 +37,7 @@ pub(crate) fn resolve(
         params.push(Param {
             at: At::of(&param.ident),
             guess: types::guess(&param.ty),
+            has_traits: param.is_spelt_right && function.generic().is_none(),
             name: param.name,
             ident: param.ident,
             ty: param.ty,

@@ -3,26 +3,38 @@
 use proc_macro2::TokenStream;
 use std::str::FromStr;
 
-fn expand(attribute: &str, item: &str) -> String {
-    let tokens = |text: &str| TokenStream::from_str(text).expect("tokens");
+pub(crate) fn tokens(text: &str) -> TokenStream {
+    TokenStream::from_str(text).expect("tokens")
+}
+
+pub(crate) fn count(tokens: TokenStream) -> usize {
+    let count = |tree| match tree {
+        proc_macro2::TokenTree::Group(group) => 2 + count(group.stream()),
+        _ => 1,
+    };
+    tokens.into_iter().map(count).sum()
+}
+
+pub(crate) fn expand(attribute: &str, item: &str) -> String {
     let expansion = crate::callable(tokens(attribute), tokens(item));
     prettyplease::unparse(&syn::parse2(expansion).expect("items"))
+}
+
+/// Without line breaks and the commas before them, which are the printer's.
+fn flat(text: &str) -> String {
+    let text: String = text.split_whitespace().collect();
+    let text = text
+        .replace(",)", ")")
+        .replace(",]", "]")
+        .replace(",}", "}")
+        .replace(",>", ">");
+    text.replace("::jax_callable::__private", "P")
+        .replace("a::runtime::__private", "P")
 }
 
 /// Whether the expansion contains texts, with `P` for the runtime's private module.
 #[track_caller]
 fn says(expansion: &str, wanted: &[&str]) {
-    // Line breaks and the commas before them are the printer's.
-    let flat = |text: &str| {
-        let text: String = text.split_whitespace().collect();
-        let text = text
-            .replace(",)", ")")
-            .replace(",]", "]")
-            .replace(",}", "}")
-            .replace(",>", ">");
-        text.replace("::jax_callable::__private", "P")
-            .replace("a::runtime::__private", "P")
-    };
     for wanted in wanted {
         let found = flat(expansion).contains(&flat(wanted));
         assert!(found, "`{wanted}` is not in\n{expansion}");
@@ -100,7 +112,7 @@ fn the_keys() {
             r#"preload: "AllDevices","#,
             r#"state: ::core::option::Option::Some("Plan::new(k, 4)")"#,
             "let k = unsafe { <i32 as P::FfiArg<'_>>::take(call,",
-            "PhantomData::<<&State<Plan> as P::FfiArg<'_>>::StateOr<P::NoState>>, Plan::new(k, 4))",
+            "__IntoState::<<&State<Plan> as P::FfiArg<'_>>::StateOr<P::NoState>>::build(Plan::new(k, 4))",
             "vjp: ::core::option::Option::Some(||",
             "use P::require_vjp as __require;
             __require(
@@ -198,15 +210,122 @@ fn all_mistakes_are_reported_at_once() {
 }
 
 #[test]
-fn an_expansion_is_small() {
-    fn count(tokens: TokenStream) -> usize {
-        let count = |tree| match tree {
-            proc_macro2::TokenTree::Group(group) => 2 + count(group.stream()),
-            _ => 1,
-        };
-        tokens.into_iter().map(count).sum()
+fn half_written_bodies_are_kept() {
+    for body in [
+        "x.",
+        "x.foo(",
+        "let y = ",
+        "if x {",
+        "match x { 1 =>",
+        "let = ;",
+        "@ # $",
+        "x..y.",
+        "'a",
+    ] {
+        // Editors close what is open.
+        let open = |(close, open)| body.matches(open).count() - body.matches::<char>(close).count();
+        let closed = [(')', '('), ('}', '{')].map(|pair| (pair.0, open(pair)));
+        let mut body = body.to_owned();
+        for (close, times) in closed {
+            body.extend(std::iter::repeat_n(close, times));
+        }
+        let item = format!(
+            "fn f(x: cpu::Array<f32, 1>, #[dims(4)] y: cpu::ArrayMut<f32, 1>) {{ {body} }}"
+        );
+        for attribute in [
+            "",
+            "in_out",
+            "in_out =",
+            "in_out = y, in_o",
+            "output_dims(y",
+        ] {
+            let Ok(attribute) = TokenStream::from_str(attribute) else {
+                continue;
+            };
+            let expansion = flat(&crate::callable(attribute.clone(), tokens(&item)).to_string());
+            let kept = flat(&item.replace("#[dims(4)] ", ""));
+            assert!(
+                expansion.starts_with(&kept),
+                "{kept} is not in\n{expansion}"
+            );
+            // What refers to the function's module finds one.
+            assert!(expansion.contains("modf{"), "{attribute}\n{expansion}");
+        }
     }
-    let tokens = |text: &str| TokenStream::from_str(text).expect("tokens");
-    let expansion = count(crate::callable(tokens("in_out = y"), tokens(SAXPY)));
-    assert!(expansion < 1000, "{expansion} tokens for three parameters");
+}
+
+#[test]
+fn half_written_functions_are_kept() {
+    for (item, kept) in [
+        // The compiler would say that there is no body; so it gets one.
+        (
+            "fn f(x: A, #[dims(3)] y: B);",
+            "fn f(#[allow(unused_variables)] x: A, #[allow(unused_variables)] y: B) { ::core::todo!() }",
+        ),
+        (
+            "fn f(x: A, #[dims(3)] y: B)",
+            "fn f(#[allow(unused_variables)] x: A, #[allow(unused_variables)] y: B) { ::core::todo!() }",
+        ),
+        (
+            "pub fn f(x: cpu::, #[dims(3)] y: B) { x. }",
+            "pub fn f(x: cpu::, y: B) { x. }",
+        ),
+        ("fn f(x, #[dims(3)] y: B) {}", "fn f(x, y: B) {}"),
+        ("fn (x: A) { #[dims] x }", "fn (x: A) { x }"),
+    ] {
+        let expansion = flat(&crate::callable(TokenStream::new(), tokens(item)).to_string());
+        assert!(
+            expansion.starts_with(&flat(kept)),
+            "{kept} is not in\n{expansion}"
+        );
+        assert_eq!(expansion.matches("JC0010").count(), 1, "{expansion}");
+    }
+}
+
+#[test]
+fn what_only_the_attribute_uses_is_not_unused() {
+    let expansion = expand(
+        "state = Plan::new(a)",
+        "fn f(a: i32, mut k: i32, n: i32, r#type: i32, x: cpu::Array<f32, 1>, plan: &State<Plan>,
+            #[dims(k, x.dim(0), r#type)] #[deny(unused)] y: cpu::ArrayMut<f32, 3>) {}",
+    );
+    says(
+        &expansion,
+        &[
+            "fn f(#[allow(unused_variables)] a: i32, #[allow(unused_variables)] mut k: i32, n: i32,
+            #[allow(unused_variables)] r#type: i32,
+            #[allow(unused_variables)] x: cpu::Array<f32, 1>, plan: &State<Plan>,
+            #[deny(unused)] y: cpu::ArrayMut<f32, 3>)",
+        ],
+    );
+}
+
+#[test]
+fn modules_do_not_hide_primitive_types() {
+    let expansion = expand(
+        "vjp = other::str",
+        "pub fn f32(x: cpu::Array<f32, 1>, y: cpu::ArrayMut<f32, 1>) {}",
+    );
+    says(
+        &expansion,
+        &[
+            "pub mod __f32 { pub enum Def {} }",
+            "for __f32::Def",
+            "<other::__str::Def as",
+        ],
+    );
+    assert!(
+        !expansion.contains("f32::Def>::") && !expansion.contains("mod f32"),
+        "{expansion}"
+    );
+}
+
+#[test]
+fn the_runtime_is_asked_for_its_version() {
+    let expansion = expand("crate = a::runtime", SAXPY);
+    let version = env!("CARGO_PKG_VERSION");
+    says(
+        &expansion,
+        &[&format!("a::runtime::macros_version! {{ \"{version}\" }}")],
+    );
 }

@@ -4,7 +4,9 @@
 
 use crate::diag::{self, At, Errors};
 use syn::visit_mut::{self, VisitMut};
-use syn::{Expr, ExprLit, GenericArgument, Ident, Lifetime, Lit, PathArguments, PathSegment, Type};
+use syn::{
+    Expr, ExprLit, GenericArgument, Ident, Lifetime, Lit, Path, PathArguments, PathSegment, Type,
+};
 
 /// What a type makes of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,18 +201,31 @@ pub(crate) fn is_wrong_return(ty: &Type) -> bool {
     }
 }
 
-/// Whether a type's path begins in the module `name`.
+/// Whether a path in a type begins with `name`.
 pub(crate) fn begins_with(ty: &Type, name: &Ident) -> bool {
-    match ty {
-        Type::Group(group) => begins_with(&group.elem, name),
-        Type::Paren(paren) => begins_with(&paren.elem, name),
-        Type::Reference(reference) => begins_with(&reference.elem, name),
-        Type::Path(path) => {
-            let segments = &path.path.segments;
-            path.path.leading_colon.is_none() && segments.len() > 1 && segments[0].ident == *name
+    struct Find<'a>(&'a Ident, bool);
+
+    // There is no need to change anything, but it is the visitor that `syn` is built with.
+    impl VisitMut for Find<'_> {
+        fn visit_path_mut(&mut self, path: &mut Path) {
+            self.1 |= path.leading_colon.is_none() && path.segments[0].ident == *self.0;
+            visit_mut::visit_path_mut(self, path);
         }
-        _ => false,
     }
+
+    let mut find = Find(name, false);
+    find.visit_type_mut(&mut ty.clone());
+    find.1
+}
+
+/// Whether a name is that of a type of the language, which has no path.
+pub(crate) fn is_primitive(name: &Ident) -> bool {
+    #[rustfmt::skip]
+    const PRIMITIVES: &[&str] = &[
+        "bool", "char", "str", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32",
+        "u64", "u128", "usize", "f16", "f32", "f64", "f128",
+    ];
+    PRIMITIVES.iter().any(|primitive| name == primitive)
 }
 
 /// Whether a type is a `&mut T`.
@@ -219,6 +234,19 @@ pub(crate) fn is_mutable_reference(ty: &Type) -> bool {
         Type::Group(group) => is_mutable_reference(&group.elem),
         Type::Paren(paren) => is_mutable_reference(&paren.elem),
         Type::Reference(reference) => reference.mutability.is_some(),
+        _ => false,
+    }
+}
+
+/// Whether a type is a reference to an array.
+pub(crate) fn is_reference_to_an_array(ty: &Type) -> bool {
+    match ty {
+        Type::Group(group) => is_reference_to_an_array(&group.elem),
+        Type::Paren(paren) => is_reference_to_an_array(&paren.elem),
+        Type::Reference(reference) => matches!(
+            guess(&reference.elem).role,
+            Role::Array | Role::ArrayMut | Role::Scratch
+        ),
         _ => false,
     }
 }

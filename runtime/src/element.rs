@@ -86,9 +86,12 @@ impl fmt::Debug for Pred {
 macro_rules! scalars {
     ($($ty:ty => $dtype:ident,)*) => {$(
         impl Sealed for $ty {}
+        #[diagnostic::do_not_recommend]
         impl Scalar for $ty {
             const DTYPE: DataType = DataType::$dtype;
         }
+        // The trait's note lists them all.
+        #[diagnostic::do_not_recommend]
         impl Element for $ty {
             const DTYPE: DataType = DataType::$dtype;
             const PACKED: &'static [usize] = &[];

@@ -49,6 +49,9 @@ mod ffi;
 #[cfg(any(feature = "_cuda", test))]
 mod graph;
 mod manifest;
+#[doc(hidden)]
+#[allow(unsafe_code)]
+pub mod missing;
 // Declares two `unsafe` methods, and has no unsafe code.
 #[allow(unsafe_code)]
 mod param;
@@ -68,7 +71,8 @@ pub use dtype::DataType;
 pub use element::{Element, Pred, Scalar};
 pub use error::{Code, Error, Result};
 pub use jax_callable_macros::jax_callable;
-pub use state::State;
+pub use param::{FfiArg, IntoResult, StaticNumber};
+pub use state::{Holder, IntoState, State};
 
 #[cfg(feature = "_cuda")]
 pub use cudarc;
@@ -90,6 +94,15 @@ pub mod prelude {
 
     #[cfg(feature = "_cuda")]
     pub use crate::cuda;
+    #[cfg(not(feature = "_cuda"))]
+    #[doc(hidden)]
+    pub use crate::missing::cuda;
+    #[cfg(not(feature = "half"))]
+    #[doc(hidden)]
+    pub use crate::missing::half::{bf16, f16};
+    #[cfg(not(feature = "num-complex"))]
+    #[doc(hidden)]
+    pub use crate::missing::num_complex::Complex;
     pub use crate::{Code, Error, Pred, Result, State, cpu};
     pub use jax_callable_macros::jax_callable;
 }

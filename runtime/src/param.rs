@@ -6,7 +6,7 @@ use crate::ffi::frame::Call;
 use crate::signature::{Callable, ParamType};
 use crate::state::{Built, Holder};
 
-/// A type that a parameter of a callable can have.
+/// A type that a parameter of a callable can have. Only types of this crate and of Rust do.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a `#[jax_callable]` function",
     label = "not a parameter type",
@@ -17,9 +17,11 @@ use crate::state::{Built, Holder};
 )]
 pub trait FfiArg<'a>: Sized {
     /// What the type says of the parameter.
+    #[doc(hidden)]
     const TYPE: ParamType;
 
     /// Where the state is, for a parameter that is one; else `Other`.
+    #[doc(hidden)]
     type StateOr<Other: Holder>: Holder;
 
     /// The parameter's value in a call.
@@ -28,6 +30,7 @@ pub trait FfiArg<'a>: Sized {
     /// The parameter at `slot` (see [`slot`](crate::plan::slot)) of the call's
     /// callable has this type, and is taken at most once for each time that the body
     /// runs; the value is gone before the body runs again.
+    #[doc(hidden)]
     unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self;
 }
 
@@ -39,11 +42,14 @@ pub trait FfiArg<'a>: Sized {
 )]
 pub trait StaticNumber: Copy + 'static + sealed::Sealed {
     /// The type in XLA's terms.
+    #[doc(hidden)]
     const DTYPE: DataType;
     /// The value from its bits as they travel: integers by value, two's complement;
     /// complex numbers real part first.
+    #[doc(hidden)]
     fn from_words(words: [u64; 2]) -> Self;
     /// Its bits as they travel.
+    #[doc(hidden)]
     fn to_words(self) -> [u64; 2];
 }
 
@@ -54,6 +60,7 @@ mod sealed {
 macro_rules! static_numbers {
     ($($ty:ty => $dtype:ident, |$words:ident| $value:expr, |$this:ident| $bits:expr;)*) => {$(
         impl sealed::Sealed for $ty {}
+        #[diagnostic::do_not_recommend]
         impl StaticNumber for $ty {
             const DTYPE: DataType = DataType::$dtype;
             fn from_words($words: [u64; 2]) -> Self {
@@ -104,6 +111,16 @@ static_numbers! {
         |value| [value.re.to_bits(), value.im.to_bits()];
 }
 
+/// Has a value of any type, for expressions that never run: they only ask the compiler.
+pub trait Any {
+    /// Panics.
+    fn any<T>() -> T {
+        unreachable!("never called")
+    }
+}
+
+impl Any for () {}
+
 /// What the attribute implements for the type in the hidden module of a callable.
 pub trait Definition {
     /// The callable's description.
@@ -134,15 +151,19 @@ pub trait Definition {
 )]
 pub trait IntoResult {
     /// The result in the runtime's terms.
+    #[doc(hidden)]
     fn into_result(self) -> Result<()>;
 }
 
+#[diagnostic::do_not_recommend]
 impl IntoResult for () {
     fn into_result(self) -> Result<()> {
         Ok(())
     }
 }
 
+// Else the compiler would talk about what `Into<Error>` asks of `E`.
+#[diagnostic::do_not_recommend]
 impl<E: Into<Error>> IntoResult for std::result::Result<(), E> {
     fn into_result(self) -> Result<()> {
         self.map_err(Into::into)

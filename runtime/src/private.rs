@@ -2,7 +2,7 @@
 
 pub use crate::check;
 pub use crate::ffi::frame::Call;
-pub use crate::param::{Definition, FfiArg, IntoResult};
+pub use crate::param::{Any, Definition, FfiArg, IntoResult};
 pub use crate::plan::slot;
 #[cfg(feature = "_cuda")]
 pub use crate::registry::ModuleRegistration;
@@ -11,6 +11,34 @@ pub use crate::signature::{
     BufferType, Callable, Dim, DimOp, GraphCacheMax, GraphMode, Kind, Length, ModuleUse, Param,
     ParamType, Platform, StaticType,
 };
-pub use crate::state::{Built, Holder, NoState, build};
+pub use crate::state::{Built, Holder, NoState};
 pub use crate::vjp::require_vjp;
 pub use inventory;
+
+/// Refuses what the attribute of another version has made. Cargo.toml asks for the same one,
+/// which a `[patch]` or a path may undo.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! macros_version {
+    ("0.1.0") => {};
+    ($version:literal) => {
+        ::core::compile_error!(::core::concat!(
+            "version ",
+            $version,
+            " of jax-callable-macros does not belong to version 0.1.0 of jax-callable\n\
+             help: depend on jax-callable alone, which brings its macros, and remove what \
+             replaces one of them (`cargo tree -i jax-callable-macros` shows who asks for it)"
+        ));
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn this_version_makes_the_expansions() {
+        let version = env!("CARGO_PKG_VERSION");
+        let text = include_str!("private.rs");
+        assert!(text.contains(&format!("(\"{version}\") => {{}};")));
+        assert!(text.contains(&format!("version {version} of jax-callable\\n")));
+    }
+}

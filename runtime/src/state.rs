@@ -2,7 +2,6 @@
 
 use crate::error::{Error, Result};
 use std::any::Any;
-use std::marker::PhantomData;
 use std::ops::Deref;
 
 /// State of a call site: what `state = Constructor(..)` of the attribute has built.
@@ -89,19 +88,32 @@ impl Holder for NoState {}
 /// `E: Into<Error>`.
 #[diagnostic::on_unimplemented(
     message = "`state` builds a `{Self}`, but the parameter is a `&{H}`",
-    label = "not what the parameter holds, nor a `Result` of it"
+    label = "not what the parameter holds, nor a `Result` of it",
+    note = "a constructor returns the `S` of the parameter, or a `Result<S, E>` with `E: Into<jax_callable::Error>`, as every `std::error::Error + Send + Sync` is"
 )]
-pub trait IntoState<H> {
+pub trait IntoState<H>: Sized {
     /// The state, or the runtime's error.
+    #[doc(hidden)]
     fn into_state(self) -> Result<H>;
+
+    /// The state as a call site keeps it.
+    #[doc(hidden)]
+    fn build(self) -> Result<Built>
+    where
+        H: Holder,
+    {
+        Ok(Box::new(self.into_state()?))
+    }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S> IntoState<State<S>> for S {
     fn into_state(self) -> Result<State<S>> {
         Ok(State(self))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, E: Into<Error>> IntoState<State<S>> for std::result::Result<S, E> {
     fn into_state(self) -> Result<State<S>> {
         self.map(State).map_err(Into::into)
@@ -109,13 +121,9 @@ impl<S, E: Into<Error>> IntoState<State<S>> for std::result::Result<S, E> {
 }
 
 // That there is none is an error of its own.
+#[diagnostic::do_not_recommend]
 impl<C> IntoState<NoState> for C {
     fn into_state(self) -> Result<NoState> {
         Ok(NoState)
     }
-}
-
-/// Makes what a constructor gave the state of a call site.
-pub fn build<H: Holder, C: IntoState<H>>(_: PhantomData<H>, value: C) -> Result<Built> {
-    Ok(Box::new(value.into_state()?))
 }

@@ -56,12 +56,14 @@ impl<S> Deref for PerDevice<S> {
 
 impl<S: Send + Sync + 'static> Holder for PerDevice<S> {}
 
+#[diagnostic::do_not_recommend]
 impl<S> IntoState<PerDevice<S>> for S {
     fn into_state(self) -> Result<PerDevice<S>> {
         Ok(PerDevice(self))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, E: Into<Error>> IntoState<PerDevice<S>> for std::result::Result<S, E> {
     fn into_state(self) -> Result<PerDevice<S>> {
         self.map(PerDevice).map_err(Into::into)

@@ -79,6 +79,7 @@ impl<'a, S: Send + Sync + 'static> FfiArg<'a> for &'a PerDevice<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a> FfiArg<'a> for &'a Context {
     const TYPE: ParamType = other_type(Some(Platform::Cuda), Kind::Context);
     type StateOr<Other: Holder> = Other;

@@ -147,6 +147,7 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Scratch<'a, T, N> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a> FfiArg<'a> for &'a Context {
     const TYPE: ParamType = other_type(Some(Platform::Cpu), Kind::Context);
     type StateOr<Other: Holder> = Other;
@@ -167,6 +168,7 @@ impl<'a, S: Send + Sync + 'static> FfiArg<'a> for &'a State<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a> FfiArg<'a> for &'a str {
     const TYPE: ParamType = static_type(StaticType::Str);
     type StateOr<Other: Holder> = Other;
@@ -231,6 +233,8 @@ impl<'a> Call<'a> {
 
 macro_rules! numbers {
     ($($ty:ty,)*) => {$(
+        // The trait's notes list them all.
+        #[diagnostic::do_not_recommend]
         impl<'a> FfiArg<'a> for $ty {
             const TYPE: ParamType =
                 static_type(StaticType::Number(<$ty as StaticNumber>::DTYPE, Length::One));
@@ -252,6 +256,7 @@ numbers! { half::f16, half::bf16, }
 numbers! { num_complex::Complex<f32>, }
 
 #[cfg(feature = "num-complex")]
+#[diagnostic::do_not_recommend]
 impl<'a> FfiArg<'a> for num_complex::Complex<f64> {
     const TYPE: ParamType = static_type(StaticType::Number(
         <Self as StaticNumber>::DTYPE,

@@ -6,9 +6,4 @@ fn f(x: cpu::Array<f32, 1>, y: cpu::ArrayMut<f32, 1>) -> f32 {
     0.0
 }
 
-#[jax_callable]
-fn g(x: cpu::Array<f32, 1>, y: cpu::ArrayMut<f32, 1>) -> Result<f32> {
-    Ok(0.0)
-}
-
 fn main() {}

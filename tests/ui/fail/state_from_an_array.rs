@@ -3,7 +3,7 @@ use jax_callable::prelude::*;
 
 struct Plan;
 
-#[jax_callable(state = Plan::new(k, &x[..], x.len()))]
+#[jax_callable(state = Plan::new(k, &x[..]))]
 fn f(k: i32, x: cpu::Array<f32, 1>, plan: &State<Plan>, y: cpu::ArrayMut<f32, 1>) {}
 
 fn main() {}
