@@ -1,7 +1,9 @@
 //! The same bodies in every graph mode.
 
 use jax_callable::cuda::{KernelValue, LaunchConfig};
+use jax_callable::cudarc::driver::CudaStream;
 use jax_callable::prelude::*;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 cuda::module! {
@@ -86,12 +88,26 @@ fn allocate(cx: &cuda::Context, x: Input<'_>, y: Input<'_>, mut z: Output<'_>) -
     unsafe { kernels::add.launch(cx, config, n, &between, &y, &mut z) }
 }
 
-/// z <- x + y, partly on a stream of the body's own.
-fn fork(cx: &cuda::Context, x: Input<'_>, y: Input<'_>, mut z: Output<'_>) -> Result<()> {
+/// A stream of a call site's own.
+pub struct Side(Arc<CudaStream>);
+
+impl Side {
+    fn new(cx: &cuda::Context) -> Result<Side> {
+        Ok(Side(cx.device().new_stream()?))
+    }
+}
+
+/// z <- x + y, partly on another stream.
+fn fork(
+    cx: &cuda::Context,
+    Side(other): &Side,
+    (x, y): (Input<'_>, Input<'_>),
+    mut z: Output<'_>,
+) -> Result<()> {
     let (n, config) = config(x.len())?;
-    let other = cx.stream().fork()?;
+    other.join(cx.stream())?;
     other.memset_zeros(&mut z)?;
-    cx.stream().join(&other)?;
+    cx.stream().join(other)?;
     // SAFETY: all arrays have `n` elements.
     unsafe {
         kernels::axpy.launch(cx, config, n, 1.0, &x, &mut z)?;
@@ -153,7 +169,7 @@ fn by_scratch(
 }
 
 macro_rules! modes {
-    ($($mode:ident { $mix:ident $scratch:ident $($sum:ident = $body:ident)* })*) => {$(
+    ($($mode:ident { $mix:ident $scratch:ident $fork:ident $($sum:ident = $body:ident)* })*) => {$(
         #[jax_callable(in_out = ("c", "d"), graph_mode = $mode)]
         fn $mix(
             cx: &cuda::Context,
@@ -178,6 +194,17 @@ macro_rules! modes {
             by_scratch(cx, (x, y), w, z)
         }
 
+        #[jax_callable(graph_mode = $mode, state = Side::new(cx))]
+        fn $fork(
+            cx: &cuda::Context,
+            side: &cuda::PerDevice<Side>,
+            #[dims(n)] x: cuda::Array<f32, 1>,
+            #[dims(n)] y: cuda::Array<f32, 1>,
+            #[dims(n)] z: cuda::ArrayMut<f32, 1>,
+        ) -> Result<()> {
+            fork(cx, side, (x, y), z)
+        }
+
         $(
             #[jax_callable(graph_mode = $mode)]
             fn $sum(
@@ -194,28 +221,28 @@ macro_rules! modes {
 
 modes! {
     None {
-        mix_none scratch_none distance_none = distance halves_none = halves
-        allocate_none = allocate fork_none = fork upload_none = upload dangle_none = dangle
+        mix_none scratch_none fork_none distance_none = distance halves_none = halves
+        allocate_none = allocate upload_none = upload dangle_none = dangle
         wait_none = wait fail_none = fail
     }
     Jax {
-        mix_jax scratch_jax distance_jax = distance halves_jax = halves
-        allocate_jax = allocate fork_jax = fork upload_jax = upload dangle_jax = dangle
+        mix_jax scratch_jax fork_jax distance_jax = distance halves_jax = halves
+        allocate_jax = allocate upload_jax = upload dangle_jax = dangle
         wait_jax = wait fail_jax = fail
     }
     Warp {
-        mix_warp scratch_warp distance_warp = distance halves_warp = halves
-        allocate_warp = allocate fork_warp = fork upload_warp = upload dangle_warp = dangle
+        mix_warp scratch_warp fork_warp distance_warp = distance halves_warp = halves
+        allocate_warp = allocate upload_warp = upload dangle_warp = dangle
         wait_warp = wait fail_warp = fail
     }
     WarpStaged {
-        mix_staged scratch_staged distance_staged = distance halves_staged = halves
-        allocate_staged = allocate fork_staged = fork upload_staged = upload
+        mix_staged scratch_staged fork_staged distance_staged = distance halves_staged = halves
+        allocate_staged = allocate upload_staged = upload
         dangle_staged = dangle wait_staged = wait fail_staged = fail
     }
     WarpStagedEx {
-        mix_staged_ex scratch_staged_ex distance_staged_ex = distance halves_staged_ex = halves
-        allocate_staged_ex = allocate fork_staged_ex = fork upload_staged_ex = upload
+        mix_staged_ex scratch_staged_ex fork_staged_ex distance_staged_ex = distance halves_staged_ex = halves
+        allocate_staged_ex = allocate upload_staged_ex = upload
         dangle_staged_ex = dangle wait_staged_ex = wait fail_staged_ex = fail
     }
 }
