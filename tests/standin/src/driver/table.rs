@@ -56,7 +56,7 @@ impl<T> Table<T> {
     fn absent(&self, handle: u64) -> Fault {
         let kind = self.kind;
         let what = if self.dead.contains(&handle) {
-            format!("a {kind} is used after its end")
+            format!("{kind} {handle:#x} is used after its end")
         } else {
             format!("{handle:#x} is no {kind}")
         };
