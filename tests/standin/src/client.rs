@@ -70,6 +70,8 @@ controls! {
     wait = b"standin_wait" (stream: u64);
     /// The handle of a device's primary context.
     context = b"standin_context" (device: usize) -> u64;
+    /// How often that is retained.
+    retained = b"standin_retained" (device: usize) -> u64;
 }
 
 impl Driver {

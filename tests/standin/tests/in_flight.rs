@@ -4,30 +4,21 @@ mod common;
 
 use common::bodies::FAIL;
 use common::mix::{self, Mix, N};
+use common::sum::{self, Sum, sum};
 use common::{Gpu, OWN, Stream, graphs, numbers};
 use jax_callable::Result;
 use jax_callable::cuda::graphs::GraphCacheMax;
 use jax_callable::cudarc::driver::sys::{self, CUresult, CUstreamCaptureMode as Mode};
-use jax_callable::testing::{CallSite, Target};
+use jax_callable::testing::CallSite;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::Ordering;
 
-fn sum_site(name: &str) -> CallSite {
-    let call = Target::find_cuda(name).unwrap().call();
-    let call = call.input_shape("x", [N]).input_shape("y", [N]);
-    call.instantiate().unwrap()
-}
-
 /// z <- x + y at new addresses: the call, and whether the numbers were right.
 fn run_sum(site: &CallSite, stream: &Stream) -> (Result<()>, bool) {
-    let [x, y, z] = [1, 2, 3].map(|seed| stream.array(&numbers(seed, N)));
-    let operands = [x.address, y.address];
-    // SAFETY: the arrays have the sizes of the call site, and are waited for.
-    let result =
-        unsafe { site.execute(stream.device as i32, stream.raw(), &operands, &[z.address]) };
+    let set = Sum::new(stream, 1);
+    let result = set.run(site, stream);
     stream.wait();
-    let expected: Vec<_> = x.get().iter().zip(y.get()).map(|(x, y)| x + y).collect();
-    (result, z.get() == expected)
+    (result, set.is(sum))
 }
 
 #[track_caller]
@@ -89,7 +80,7 @@ fn a_body_that_waits_is_told_what_to_change_and_harms_nobody() {
     for mode in OWN {
         let gpu = Gpu::begin(0);
         let stream = gpu.stream(0);
-        let site = sum_site(&format!("wait_{mode}"));
+        let site = sum::site(&format!("wait_{mode}"));
         for _ in 0..2 {
             let (result, _) = run_sum(&site, &stream);
             let error = result.unwrap_err().to_string();
@@ -103,7 +94,7 @@ fn a_body_that_waits_is_told_what_to_change_and_harms_nobody() {
             assert_eq!(gpu.driver.live().captures, 0);
         }
         assert_eq!(graphs(&format!("wait_{mode}")).len(), 0);
-        expect_sum(&sum_site("wait_none"), &stream);
+        expect_sum(&sum::site("wait_none"), &stream);
     }
 }
 
@@ -114,7 +105,7 @@ fn a_body_that_fails_in_any_capture_leaves_the_next_call_right() {
         for run in 1..8 {
             let gpu = Gpu::begin(0);
             let stream = gpu.stream(0);
-            let site = sum_site(&format!("fail_{mode}"));
+            let site = sum::site(&format!("fail_{mode}"));
             let mut failures = 0;
             FAIL.store(run, Ordering::SeqCst);
             for call in 0..8 {
@@ -141,11 +132,11 @@ fn copies_from_memory_of_a_body_are_refused_in_captures() {
     for mode in OWN {
         let gpu = Gpu::begin(0);
         let stream = gpu.stream(0);
-        let (result, _) = run_sum(&sum_site(&format!("dangle_{mode}")), &stream);
+        let (result, _) = run_sum(&sum::site(&format!("dangle_{mode}")), &stream);
         let error = result.unwrap_err().to_string();
         assert!(error.contains("cx.upload"), "{error}");
-        expect_sum(&sum_site(&format!("upload_{mode}")), &stream);
-        expect_sum(&sum_site("dangle_none"), &stream);
+        expect_sum(&sum::site(&format!("upload_{mode}")), &stream);
+        expect_sum(&sum::site("dangle_none"), &stream);
     }
 }
 
@@ -153,7 +144,7 @@ fn copies_from_memory_of_a_body_are_refused_in_captures() {
 /// stream.
 fn during_a_capture(gpu: &Gpu, mode: &str, work: impl Fn(&Stream) + Sync) {
     let stream = gpu.stream(0);
-    let site = sum_site(&format!("meet_{mode}"));
+    let site = sum::site(&format!("meet_{mode}"));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             MEET.wait();
@@ -276,7 +267,7 @@ fn xla_captures_jax_mode_and_launches_it() {
     for (body, is_captured) in [("upload", true), ("dangle", false), ("wait", false)] {
         let gpu = Gpu::begin(0);
         let stream = gpu.stream(0);
-        let site = sum_site(&format!("{body}_jax"));
+        let site = sum::site(&format!("{body}_jax"));
         // Not while it captures: INITIALIZE comes first.
         expect_sum(&site, &stream);
         let [x, y, z] = [1, 2, 3].map(|seed| stream.array(&numbers(seed, N)));

@@ -3,11 +3,11 @@
 mod common;
 
 use common::mix::{self, Mix, N};
-use common::{Array, Gpu, MODES, OWN, Stream, graphs, numbers};
-use jax_callable::Result;
+use common::sum::{self, Sum, sum};
+use common::{Gpu, MODES, OWN, graphs, numbers};
 use jax_callable::cuda::graphs::GraphCacheMax;
 use jax_callable::cuda::graphs::Statistics;
-use jax_callable::testing::{CallSite, Target};
+use jax_callable::testing::Target;
 
 #[test]
 fn all_modes_give_the_numbers_at_addresses_that_repeat_and_move() {
@@ -87,51 +87,6 @@ fn moving_addresses_are_captured_once_and_then_patched_or_hit() {
     }
 }
 
-/// A call site of a callable z <- f(x, y).
-fn sum_site(name: &str) -> CallSite {
-    let call = Target::find_cuda(name).unwrap().call();
-    let call = call.input_shape("x", [N]).input_shape("y", [N]);
-    call.instantiate().unwrap()
-}
-
-/// Arrays for a call of such a callable.
-struct Sum([Array; 3]);
-
-impl Sum {
-    fn new(stream: &Stream, seed: u64) -> Sum {
-        Sum([0, 1, 2].map(|i| stream.array(&numbers(seed + i, N))))
-    }
-
-    fn run(&self, site: &CallSite, stream: &Stream) -> Result<()> {
-        let Sum([x, y, z]) = self;
-        let scratch = (site.result_sizes().len() > 1).then(|| stream.array(&[0.0; N]));
-        let results = std::iter::once(z).chain(&scratch);
-        let results: Vec<_> = results.map(|array| array.address).collect();
-        // SAFETY: the arrays have the sizes of the call site, and stay until they are waited for:
-        // scratch here.
-        let result = unsafe {
-            let operands = [x.address, y.address];
-            site.execute(stream.device as i32, stream.raw(), &operands, &results)
-        };
-        if scratch.is_some() {
-            stream.wait();
-        }
-        result
-    }
-
-    #[track_caller]
-    fn check(&self, expected: impl Fn(f32, f32) -> f32, what: &str) {
-        let Sum([x, y, z]) = self;
-        let pairs = x.get().into_iter().zip(y.get());
-        let expected: Vec<_> = pairs.map(|(x, y)| expected(x, y)).collect();
-        assert_eq!(z.get(), expected, "{what}");
-    }
-}
-
-fn sum(x: f32, y: f32) -> f32 {
-    x + y
-}
-
 #[test]
 fn other_bodies_give_the_numbers_in_all_modes() {
     for seed in 0..4 {
@@ -148,16 +103,16 @@ fn other_bodies_give_the_numbers_in_all_modes() {
                 let gpu = Gpu::begin(seed);
                 let streams = [gpu.stream(2), gpu.stream(3)];
                 let name = format!("{body}_{mode}");
-                let site = sum_site(&name);
+                let site = sum::site(&name);
                 for stream in &streams {
                     let sets: Vec<_> = (0..4).map(|_| Sum::new(stream, 1)).collect();
                     for call in 0..12 {
-                        let sum = &sets[call % 5 % 4];
-                        sum.run(&site, stream)
+                        let set = &sets[call % 5 % 4];
+                        set.run(&site, stream)
                             .unwrap_or_else(|error| panic!("{error}"));
                         if call % 3 == 0 {
                             stream.wait();
-                            sum.check(expected, &format!("{name}, seed {seed}, call {call}"));
+                            set.check(expected, &format!("{name}, seed {seed}, call {call}"));
                         }
                     }
                     stream.wait();
@@ -180,7 +135,7 @@ fn bodies_that_are_not_understood_are_updated_and_never_patched() {
         let gpu = Gpu::begin(0);
         let stream = gpu.stream(0);
         let name = format!("{body}_warp");
-        let site = sum_site(&name);
+        let site = sum::site(&name);
         let sets: Vec<_> = (0..6).map(|i| Sum::new(&stream, i)).collect();
         let did = move_on(&name, 6, |i| sets[i as usize].run(&site, &stream).unwrap());
         assert_eq!(did.patches > 0, is_patched, "{name}: {did:?}");

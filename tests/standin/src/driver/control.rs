@@ -142,3 +142,9 @@ extern "C" fn standin_wait(stream: u64) {
 extern "C" fn standin_context(device: usize) -> u64 {
     context(device)
 }
+
+/// How often a device's primary context is retained.
+#[unsafe(no_mangle)]
+extern "C" fn standin_retained(device: usize) -> u64 {
+    world().contexts[device]
+}

@@ -76,6 +76,10 @@ impl Mix {
     }
 
     /// Once the work is done: whether the numbers are right.
+    pub fn is(&self) -> bool {
+        [&self.c, &self.d, &self.e].map(Array::get) == self.expected
+    }
+
     #[track_caller]
     pub fn check(&self, what: &str) {
         let got = [&self.c, &self.d, &self.e].map(Array::get);

@@ -4,6 +4,7 @@
 
 pub mod bodies;
 pub mod mix;
+pub mod sum;
 
 use jax_callable::cuda::graphs::Graphs;
 use standin::{Driver, Live};
