@@ -106,8 +106,14 @@ fn fork(
 ) -> Result<()> {
     let (n, config) = config(x.len())?;
     other.join(cx.stream())?;
-    other.memset_zeros(&mut z)?;
-    cx.stream().join(other)?;
+    let joined = other
+        .memset_zeros(&mut z)
+        .and_then(|()| cx.stream().join(other));
+    if let Err(error) = joined {
+        // What is not joined must not outlive the call.
+        let _ = other.synchronize();
+        return Err(error.into());
+    }
     // SAFETY: all arrays have `n` elements.
     unsafe {
         kernels::axpy.launch(cx, config, n, 1.0, &x, &mut z)?;
