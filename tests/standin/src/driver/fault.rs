@@ -21,11 +21,16 @@ pub(crate) struct Faults {
     at: Option<(u64, CUresult)>,
     /// One in so many fails.
     sometimes: Option<(Random, usize)>,
+    /// Of such calls, the first that may fail.
+    next: u64,
     /// The call that failed last.
     pub(crate) failed: &'static str,
     /// How many were made to fail since the last arming.
     pub(crate) failures: u64,
 }
+
+/// After a failure, so many calls succeed: two that belong together do not fail both.
+const PAUSE: u64 = 256;
 
 /// What fails at random.
 const CODES: [CUresult; 4] = [
@@ -60,12 +65,14 @@ impl Faults {
         let code = match (&self.at, &mut self.sometimes) {
             (Some((at, code)), _) => (*at == number).then_some(*code),
             (None, Some((random, one_in))) => {
-                (random.below(*one_in) == 0).then(|| CODES[random.below(CODES.len())])
+                let fails = random.below(*one_in) == 0 && number >= self.next;
+                fails.then(|| CODES[random.below(CODES.len())])
             }
             (None, None) => None,
         }?;
         self.failed = name;
         self.failures += 1;
+        self.next = number + PAUSE;
         Some(code)
     }
 }

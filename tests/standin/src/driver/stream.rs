@@ -54,7 +54,7 @@ impl World {
     pub(crate) fn destroy_stream(&mut self, stream: u64) -> Result {
         self.unless_restricted()?;
         let device = self.streams.get(stream)?.device;
-        self.expect_current(device, "the end of a stream")?;
+        self.prefer_current(device, "the end of a stream")?;
         let capture = self.streams.remove(stream)?.capture;
         match capture.filter(|capture| self.captures.contains(capture.id)) {
             None => Ok(()),
@@ -72,7 +72,12 @@ impl World {
             device, capture, ..
         } = self.streams.get(stream)?;
         let (device, capture) = (*device, capture.clone());
-        self.expect_current(device, "work on a stream")?;
+        match work {
+            Work::Free(_) | Work::Record(_) | Work::Wait(_) => {
+                self.prefer_current(device, "work on a stream")?;
+            }
+            _ => self.expect_current(device, "work on a stream")?,
+        }
         let Some(capture) = capture else {
             self.push(stream, device, work);
             return Ok(());

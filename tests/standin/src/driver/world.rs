@@ -132,6 +132,15 @@ impl World {
         }
     }
 
+    /// The same for what ends something. After a failure, which may have been that of making the
+    /// context current, it need not be: handles tell what they belong to.
+    pub(crate) fn prefer_current(&self, device: usize, what: &str) -> Result {
+        match self.faults.failures {
+            0 => self.expect_current(device, what),
+            _ => Ok(()),
+        }
+    }
+
     /// Puts work at the end of a queue.
     pub(crate) fn push(&mut self, queue: u64, device: usize, work: Work) {
         let queue = self.queues.entry(queue).or_insert_with(|| Queue {
