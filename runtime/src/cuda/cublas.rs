@@ -79,8 +79,8 @@ const DEFAULT: c_int = -1;
 impl Cublas {
     pub(super) fn get() -> Result<&'static Cublas> {
         static CUBLAS: OnceLock<std::result::Result<Cublas, String>> = OnceLock::new();
+        let names = library::names("libcublas.so", driver::require()?);
         let cublas = CUBLAS.get_or_init(|| {
-            let names = library::names("libcublas.so", driver::version());
             let (library, name) = library::open(&names).map_err(|reasons| {
                 format!(
                     "cuBLAS cannot be opened ({reasons}): install it (pip install 'jax[cuda13]' or \

@@ -70,10 +70,16 @@ impl Device {
     /// had: XLA remembers which one it has made current. A capture on this thread, of a body that
     /// clears graphs, is left alone too. This is for what is dropped; nobody is told of errors.
     pub(super) fn with_context(&self, work: impl FnOnce()) {
-        let before = result::ctx::get_current().ok();
-        // When a driver that ends the process refuses, it has freed everything itself.
-        let _ = self.context.check_err();
-        let _ = self.context.bind_to_thread();
+        let own = Some(self.context.cu_ctx());
+        // Unless the driver tells which context to give back, it stays: what ends names its own.
+        let before = result::ctx::get_current()
+            .ok()
+            .filter(|&before| before != own);
+        if before.is_some() {
+            // SAFETY: the context is kept to the end of the process. A driver that ends the process
+            // refuses, and has freed everything itself.
+            let _ = unsafe { result::ctx::set_current(self.context.cu_ctx()) };
+        }
         let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         // SAFETY: it changes this thread's mode only, and gives the one before.
         let mut exchange = || unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut mode) };

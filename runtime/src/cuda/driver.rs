@@ -8,28 +8,33 @@ use std::sync::OnceLock;
 /// The oldest driver interface that is supported: CUDA 12.0.
 const OLDEST: i32 = 12_000;
 
-/// Checks, once, that there is a driver to call. Nothing else of CUDA may be called before:
-/// `cudarc` panics without the library.
-pub(super) fn require() -> Result<()> {
-    static STATE: OnceLock<std::result::Result<(), String>> = OnceLock::new();
-    STATE
-        .get_or_init(|| {
+/// Checks, once, that there is a driver to call, and gives its version as CUDA counts them: 12080
+/// for 12.8. Nothing else of CUDA may be called before: `cudarc` panics without the library.
+pub(super) fn require() -> Result<i32> {
+    static STATE: OnceLock<std::result::Result<i32, String>> = OnceLock::new();
+    let state = match STATE.get() {
+        Some(state) => state,
+        None => {
             // SAFETY: opens and closes the library, whose initialisers are the driver's own.
-            check(unsafe { sys::is_culib_present() }, version)
-        })
-        .clone()
-        .map_err(Error::failed_precondition)
+            let version = match unsafe { sys::is_culib_present() } {
+                true => Some(version()?),
+                false => None,
+            };
+            STATE.get_or_init(|| check(version))
+        }
+    };
+    state.clone().map_err(Error::failed_precondition)
 }
 
-fn check(is_present: bool, version: impl FnOnce() -> i32) -> std::result::Result<(), String> {
-    if !is_present {
+/// Checks the driver's version; none for no driver.
+fn check(version: Option<i32>) -> std::result::Result<i32, String> {
+    let Some(version) = version else {
         return Err(
             "the CUDA driver library libcuda.so.1 cannot be opened: install the NVIDIA driver \
              (version 525 or newer), or in a container start it with access to the GPU"
                 .into(),
         );
-    }
-    let version = version();
+    };
     if version < OLDEST {
         return Err(format!(
             "the CUDA driver library libcuda.so.1 is for CUDA {}, which is too old: CUDA 12.0 or \
@@ -37,17 +42,16 @@ fn check(is_present: bool, version: impl FnOnce() -> i32) -> std::result::Result
             text(version)
         ));
     }
-    Ok(())
+    Ok(version)
 }
 
-/// The driver's version as CUDA counts them: 12080 for 12.8.
-pub(super) fn version() -> i32 {
+fn version() -> Result<i32> {
     let mut version = 0;
     // SAFETY: `cuDriverGetVersion` may be called at any time, and writes one integer.
-    match unsafe { sys::cuDriverGetVersion(&mut version) } {
-        CUresult::CUDA_SUCCESS => version,
-        _ => 0,
-    }
+    unsafe { sys::cuDriverGetVersion(&mut version) }
+        .result()
+        .map_err(|error| failed("cannot ask for the CUDA driver's version", error))?;
+    Ok(version)
 }
 
 fn text(version: i32) -> String {
@@ -89,8 +93,8 @@ mod tests {
     use super::check;
 
     #[test]
-    fn a_missing_driver_is_named_and_not_called() {
-        let error = check(false, || panic!("called")).unwrap_err();
+    fn a_missing_driver_is_named() {
+        let error = check(None).unwrap_err();
         assert!(
             error.contains("libcuda.so.1") && error.contains("install"),
             "{error}"
@@ -99,12 +103,12 @@ mod tests {
 
     #[test]
     fn an_old_driver_is_told_from_a_new_one() {
-        let error = check(true, || 11_080).unwrap_err();
+        let error = check(Some(11_080)).unwrap_err();
         assert!(
             error.contains("for CUDA 11.8") && error.contains("12.0"),
             "{error}"
         );
-        assert_eq!(check(true, || 12_000), Ok(()));
-        assert_eq!(check(true, || 13_010), Ok(()));
+        assert_eq!(check(Some(12_000)), Ok(12_000));
+        assert_eq!(check(Some(13_010)), Ok(13_010));
     }
 }

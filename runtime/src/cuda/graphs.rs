@@ -4,7 +4,8 @@ use super::graph::target_of;
 pub use crate::graph::stats::Statistics;
 use crate::graph::target::{self, Target};
 use crate::registry;
-use crate::signature::{GraphCacheMax, Platform};
+pub use crate::signature::GraphCacheMax;
+use crate::signature::Platform;
 use std::fmt;
 use std::sync::Arc;
 

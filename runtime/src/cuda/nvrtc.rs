@@ -82,8 +82,8 @@ fn reads_files(text: &str, options: &[&str]) -> bool {
 impl Nvrtc {
     fn get() -> Result<&'static Nvrtc> {
         static NVRTC: OnceLock<std::result::Result<Nvrtc, String>> = OnceLock::new();
-        let names = || library::names("libnvrtc.so", driver::version());
-        let nvrtc = NVRTC.get_or_init(|| Nvrtc::open(&names()));
+        let names = library::names("libnvrtc.so", driver::require()?);
+        let nvrtc = NVRTC.get_or_init(|| Nvrtc::open(&names));
         nvrtc.as_ref().map_err(Error::failed_precondition)
     }
 

@@ -1,10 +1,11 @@
 //! A stand-in for XLA: API tables of every version, for running handlers without JAX.
 
 use super::sys;
+use crate::error::{Code, Error};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// The API's minor versions that tables exist for.
@@ -30,7 +31,7 @@ pub(crate) struct Context {
     pub(crate) run_id: i64,
     /// Null for the CPU.
     pub(crate) stream: *mut c_void,
-    state: Mutex<Option<State>>,
+    state: Arc<Mutex<Option<State>>>,
     late: Mutex<Vec<Task>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -39,6 +40,16 @@ struct State {
     type_id: i64,
     state: *mut c_void,
     deleter: unsafe extern "C" fn(*mut c_void),
+}
+
+// SAFETY: what is given as a state is `Send + Sync` by contract.
+unsafe impl Send for State {}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        // SAFETY: the state was given with this deleter, and is used no more.
+        unsafe { (self.deleter)(self.state) };
+    }
 }
 
 struct Task {
@@ -51,6 +62,8 @@ unsafe impl Send for Task {}
 // SAFETY: the mutexes guard the raw pointers, a state is `Send + Sync` by contract, and a
 // stream is only handed on.
 unsafe impl Sync for Context {}
+// SAFETY: as above.
+unsafe impl Send for Context {}
 
 /// What an error points to.
 struct HostError {
@@ -65,6 +78,13 @@ pub(crate) struct Failure {
     pub(crate) message: String,
 }
 
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        let code = Code::from_number(failure.code).unwrap_or(Code::Unknown);
+        Error::new(code, failure.message)
+    }
+}
+
 impl Context {
     pub(crate) fn new() -> Context {
         Context {
@@ -73,10 +93,19 @@ impl Context {
             device_ordinal: 0,
             run_id: 1,
             stream: ptr::null_mut(),
-            state: Mutex::default(),
+            state: Arc::default(),
             late: Mutex::default(),
             threads: Mutex::default(),
         }
+    }
+
+    /// A call of the same executable, on a device and a stream.
+    pub(crate) fn on(&self, device_ordinal: i32, stream: *mut c_void) -> Context {
+        let mut context = Context::new();
+        context.device_ordinal = device_ordinal;
+        context.stream = stream;
+        context.state = Arc::clone(&self.state);
+        context
     }
 
     /// Waits for running tasks and runs late ones.
@@ -98,10 +127,6 @@ impl Context {
 impl Drop for Context {
     fn drop(&mut self) {
         self.finish_tasks();
-        if let Some(state) = lock(&self.state).take() {
-            // SAFETY: the state was given with this deleter, and is used no more.
-            unsafe { (state.deleter)(state.state) };
-        }
     }
 }
 

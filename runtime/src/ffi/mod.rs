@@ -25,6 +25,7 @@ mod graph_call;
 pub(crate) mod host;
 pub(crate) mod host_call;
 pub(crate) mod host_frame;
+pub(crate) mod host_site;
 mod known;
 mod place;
 pub(crate) mod plain;

@@ -4,11 +4,12 @@ use super::Target;
 use super::value::{IntoStatic, Spec, sealed::Sealed};
 use crate::dims::{self, Shapes};
 use crate::element::Element;
-use crate::error::{Code, Error, Result};
-use crate::ffi::host::{self, Context, Failure};
-use crate::ffi::host_frame::{self, AttrSpec, HostBuffer, HostResult, Memory};
+use crate::error::{Error, Result};
+use crate::ffi::host::{self, Context};
+use crate::ffi::host_frame::{self, AttrSpec, HostResult, Memory};
+use crate::ffi::host_site::{CallSite, Layout};
 use crate::plan::{BATCH, OUTPUT_DIMS};
-use crate::signature::{Callable, Kind, Param};
+use crate::signature::{Callable, Kind, Param, Platform};
 use std::collections::HashMap;
 
 /// A call of a target, as XLA would make it.
@@ -93,6 +94,20 @@ impl Call {
         self.any_input(name, &shape, data, true)
     }
 
+    /// Gives the shape of an input or in-out alone, for a call site, which gets its data when it is
+    /// executed.
+    #[track_caller]
+    pub fn input_shape<const N: usize>(self, name: &str, shape: [usize; N]) -> Call {
+        self.shape(name, &shape, false)
+    }
+
+    /// The same for an input that `jax.vmap` has batched.
+    #[track_caller]
+    pub fn batched_input_shape<const N: usize>(self, name: &str, shape: [usize; N]) -> Call {
+        assert!(self.batch.is_some(), "call `batch_size` first");
+        self.shape(name, &shape, true)
+    }
+
     /// Makes it a call for a whole batch, as `jax.vmap` does. In-outs must be batched;
     /// results are.
     pub fn batch_size(mut self, size: usize) -> Call {
@@ -145,52 +160,38 @@ impl Call {
     /// # Panics
     /// If an input is missing. (A missing static attribute is the handler's to find.)
     pub fn run(self) -> Result<Outcome> {
-        let Call { target, batch, .. } = self;
+        let target = self.target;
         let callable = target.callable;
-        let inputs: Vec<&Input> = callable.operands().map(|(_, p)| self.given(p)).collect();
-        let mut operands: Vec<_> = callable
-            .operands()
+        assert!(
+            callable.platform() == Platform::Cpu,
+            "`{}` runs on a GPU: `instantiate` it",
+            callable.name
+        );
+        let (operands, results) = self.layouts()?;
+        let inputs = self.inputs();
+        let mut operands: Vec<_> = operands
+            .into_iter()
             .zip(&inputs)
-            .map(|((_, param), input)| {
-                let dims = full_dims(param, &input.dims, batch.filter(|_| input.batched), batch);
-                buffer(param, dims, Some(&input.memory))
+            .map(|(layout, input)| layout.buffer(Some(&input.memory)))
+            .collect();
+        let mut results: Vec<_> = results
+            .into_iter()
+            .map(|layout| match layout.operand {
+                Some(operand) if self.alias => HostResult::Operand(operand),
+                _ => HostResult::Own(layout.buffer(None)),
             })
             .collect();
-        let shapes = self.output_shapes(&inputs)?;
-        let mut results: Vec<_> = callable
-            .results()
-            .zip(shapes)
-            .map(
-                |((index, param), dims)| match callable.operands().position(|(i, _)| i == index) {
-                    Some(operand) if self.alias => HostResult::Operand(operand),
-                    _ => {
-                        HostResult::Own(buffer(param, full_dims(param, &dims, batch, batch), None))
-                    }
-                },
-            )
-            .collect();
-        let known = Known {
-            call: &self,
-            inputs: &inputs,
-        };
-        let scratch = callable
-            .scratch()
-            .zip(dims::infer_scratch(callable, &known)?)
-            .map(|((_, param), dims)| {
-                HostResult::Own(buffer(param, full_dims(param, &dims, None, None), None))
-            });
-        results.extend(scratch);
         let mut context = Context::new();
         context.num_threads = self.num_threads as i64;
         host_frame::run(
             (target.handlers.instantiate, target.handlers.execute),
             host::table(self.api_version),
             &context,
-            self.attrs(&inputs),
+            self.attrs(),
             &mut operands,
             &mut results,
         )
-        .map_err(into_error)?;
+        .map_err(Error::from)?;
         let results = callable
             .results()
             .zip(results)
@@ -203,6 +204,77 @@ impl Call {
             })
             .collect();
         Ok(Outcome { callable, results })
+    }
+
+    /// Runs INSTANTIATE alone, for calls that are executed again and again: a call site, as an
+    /// executable of XLA has it.
+    ///
+    /// # Errors
+    /// As for [`run`](Call::run).
+    ///
+    /// # Panics
+    /// If an input is missing.
+    pub fn instantiate(self) -> Result<CallSite> {
+        let (operands, results) = self.layouts()?;
+        CallSite::new(
+            self.target.handlers,
+            self.api_version,
+            self.attrs(),
+            operands,
+            results,
+        )
+    }
+
+    fn inputs(&self) -> Vec<&Input> {
+        let operands = self.target.callable.operands();
+        operands.map(|(_, param)| self.given(param)).collect()
+    }
+
+    /// The buffers: operands, then results with scratch behind them.
+    fn layouts(&self) -> Result<(Vec<Layout>, Vec<Layout>)> {
+        let (callable, batch) = (self.target.callable, self.batch);
+        let inputs = self.inputs();
+        let operands: Vec<_> = callable
+            .operands()
+            .zip(&inputs)
+            .map(|((_, param), input)| {
+                let size = batch.filter(|_| input.batched);
+                Layout::new(param, full_dims(param, &input.dims, size, batch), None)
+            })
+            .collect();
+        let shapes = self.output_shapes(&inputs)?;
+        let mut results: Vec<_> = callable
+            .results()
+            .zip(shapes)
+            .map(|((index, param), dims)| {
+                let operand = callable.operands().position(|(i, _)| i == index);
+                Layout::new(param, full_dims(param, &dims, batch, batch), operand)
+            })
+            .collect();
+        let known = Known {
+            call: self,
+            inputs: &inputs,
+        };
+        let scratch = callable
+            .scratch()
+            .zip(dims::infer_scratch(callable, &known)?);
+        results.extend(scratch.map(|((_, param), dims)| {
+            Layout::new(param, full_dims(param, &dims, None, None), None)
+        }));
+        Ok((operands, results))
+    }
+
+    #[track_caller]
+    fn shape(mut self, name: &str, shape: &[usize], batched: bool) -> Call {
+        let param = self.operand(name);
+        assert!(param.ty.rank == shape.len(), "`{name}` has another rank");
+        let input = Input {
+            batched,
+            dims: shape.iter().map(|&dim| dim as i64).collect(),
+            memory: Memory::unwritten(0),
+        };
+        self.inputs.insert(param.name, input);
+        self
     }
 
     #[track_caller]
@@ -286,15 +358,16 @@ impl Call {
             .collect()
     }
 
-    fn attrs(&self, inputs: &[&Input]) -> Vec<(String, AttrSpec)> {
+    fn attrs(&self) -> Vec<(String, AttrSpec)> {
         let values = self.values.iter();
         let mut attrs: Vec<_> = values
             .map(|(name, value)| ((*name).to_owned(), value.clone()))
             .collect();
         let mut own = |name: &str, text: String| attrs.push((name.into(), AttrSpec::Str(text)));
         if self.batch.is_some() {
-            let axes = inputs
-                .iter()
+            let axes = self
+                .inputs()
+                .into_iter()
                 .map(|input| if input.batched { "1" } else { "0" });
             own(BATCH, axes.collect::<Vec<_>>().join(","));
         }
@@ -380,19 +453,4 @@ fn full_dims(param: &Param, own: &[i64], size: Option<usize>, batch: Option<usiz
         .chain(own.iter().copied())
         .chain(packed)
         .collect()
-}
-
-fn buffer(param: &Param, dims: Vec<i64>, memory: Option<&Memory>) -> HostBuffer {
-    let dtype = param.ty.dtype.expect("an array has an element type");
-    let size = dims.iter().map(|&dim| dim as usize).product::<usize>() * dtype.size();
-    HostBuffer {
-        dtype,
-        dims,
-        memory: memory.map_or_else(|| Memory::unwritten(size), Memory::clone),
-    }
-}
-
-fn into_error(failure: Failure) -> Error {
-    let code = Code::from_number(failure.code).unwrap_or(Code::Unknown);
-    Error::new(code, failure.message)
 }

@@ -4,7 +4,8 @@
 //! by the names of its parameters and plays XLA's side: it makes the call frame, runs
 //! INSTANTIATE and EXECUTE, and gives back what was written, or the error. The path from
 //! the frame to the function is the one that JAX takes. [`Call::check_batch_dims`] checks what
-//! an author promises to `jax.vmap`.
+//! an author promises to `jax.vmap`. For GPUs, [`Call::instantiate`] makes a [`CallSite`], which runs on
+//! the devices and streams that it is given.
 //!
 //! ```
 //! use jax_callable::prelude::*;
@@ -35,6 +36,7 @@ mod promise;
 mod target;
 mod value;
 
+pub use crate::ffi::host_site::CallSite;
 pub use call::{Call, Outcome};
 pub use target::Target;
 pub use value::IntoStatic;

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::registry::{Handlers, registrations};
 use crate::signature::{Callable, Platform};
 
-/// A callable of this program, on the CPU.
+/// A callable of this program.
 #[derive(Clone, Copy)]
 pub struct Target {
     pub(super) callable: &'static Callable,
@@ -13,14 +13,27 @@ pub struct Target {
 }
 
 impl Target {
-    /// Finds a callable by its name, `f` or `crate.f`.
+    /// Finds a callable for the CPU by its name, `f` or `crate.f`.
     ///
     /// # Errors
     /// If this program has no such callable, or has several.
     pub fn find(name: &str) -> Result<Target> {
+        Target::find_on(Platform::Cpu, name)
+    }
+
+    /// Finds a callable for GPUs by its name. A call of it is to be
+    /// [instantiated](Call::instantiate).
+    ///
+    /// # Errors
+    /// As for [`find`](Target::find).
+    pub fn find_cuda(name: &str) -> Result<Target> {
+        Target::find_on(Platform::Cuda, name)
+    }
+
+    fn find_on(platform: Platform, name: &str) -> Result<Target> {
         let matches: Vec<_> = registrations()
             .into_iter()
-            .filter(|r| r.callable.platform() == Platform::Cpu)
+            .filter(|r| r.callable.platform() == platform)
             .filter(|r| {
                 let callable = r.callable;
                 name == callable.name
@@ -34,7 +47,8 @@ impl Target {
                 handlers: one.handlers,
             }),
             [] => Err(Error::not_found(format!(
-                "this program has no callable `{name}` for the CPU; it has: {}",
+                "this program has no callable `{name}` for {}; it has: {}",
+                platform.name(),
                 registrations()
                     .iter()
                     .map(|r| format!("{}.{}", r.callable.crate_name(), r.callable.name))

@@ -130,12 +130,12 @@ impl SiteGraphs {
         }
         call.memory = Some(self.memory(staging)?);
         // SAFETY: the stream is alive; its work on staging memory comes after this.
-        unsafe { self.used()?.wait(stream)? };
+        unsafe { self.staging_memory()?.used.wait(stream)? };
         let result = self.launch_staged(call, body);
         // Also after a failure: some of the work may be queued.
         // SAFETY: the stream is alive.
-        let recorded = unsafe { self.used()?.record(stream) };
-        result.and_then(|has_run| recorded.map(|()| has_run))
+        let marked = unsafe { self.staging_memory()?.mark(stream) };
+        result.and_then(|has_run| marked.map(|()| has_run))
     }
 
     /// Launches the graph of a call, and in mode WarpStagedEx the copies around it.
@@ -182,11 +182,9 @@ impl SiteGraphs {
         &self.target.counters
     }
 
-    fn used(&self) -> Result<&super::raw::Event> {
-        let memory = self.memory.as_ref();
-        memory
-            .map(|memory| &memory.used)
-            .ok_or_else(|| Error::internal("staging memory is gone"))
+    fn staging_memory(&self) -> Result<&Memory> {
+        let memory = self.memory.as_deref();
+        memory.ok_or_else(|| Error::internal("staging memory is gone"))
     }
 
     /// The address of the staging memory.

@@ -18,20 +18,37 @@ impl Memory {
     pub(super) fn new(bytes: u64, stream: &CaptureStream) -> Result<Memory> {
         let used = Event::new()?;
         let mut address = 0;
+        let what = format_args!("cannot allocate {bytes} bytes to stage arrays");
         // SAFETY: the stream is alive and not being captured, and the driver writes one
-        // address. Once the stream has done it, all streams may use it.
-        unsafe {
-            sys::cuMemAllocAsync(&mut address, bytes as usize, stream.raw())
-                .result()
-                .and_then(|()| sys::cuStreamSynchronize(stream.raw()).result())
-                .map_err(|error| {
-                    failed(
-                        format!("cannot allocate {bytes} bytes to stage arrays"),
-                        error,
-                    )
-                })?;
+        // address.
+        unsafe { sys::cuMemAllocAsync(&mut address, bytes as usize, stream.raw()) }
+            .result()
+            .map_err(|error| failed(what, error))?;
+        let memory = Memory { address, used };
+        // Once the stream has done it, all streams may use it.
+        // SAFETY: as above.
+        match unsafe { sys::cuStreamSynchronize(stream.raw()) }.result() {
+            Ok(()) => Ok(memory),
+            Err(error) => {
+                memory.free(stream);
+                Err(failed(what, error))
+            }
         }
-        Ok(Memory { address, used })
+    }
+
+    /// Takes note that a stream's work so far uses it. Where no mark can be put, the work is
+    /// waited for instead: the next user, and the end, go by the mark.
+    ///
+    /// # Safety
+    /// The stream is alive and not being captured.
+    pub(super) unsafe fn mark(&self, stream: sys::CUstream) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let recorded = unsafe { self.used.record(stream) };
+        recorded.or_else(|error| {
+            // SAFETY: as above.
+            let waited = unsafe { sys::cuStreamSynchronize(stream) }.result();
+            waited.map_err(|_| error)
+        })
     }
 
     /// Frees it behind its last use.
@@ -39,7 +56,9 @@ impl Memory {
         // SAFETY: the stream and the event are alive, and the memory is used by nothing that
         // comes after the event. There is nobody to tell of an error.
         unsafe {
-            sys::cuStreamWaitEvent(stream.raw(), self.used.raw(), 0);
+            if self.used.wait(stream.raw()).is_err() {
+                sys::cuEventSynchronize(self.used.raw());
+            }
             sys::cuMemFreeAsync(self.address, stream.raw());
         }
     }
