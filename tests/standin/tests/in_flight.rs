@@ -148,8 +148,11 @@ fn during_a_capture(gpu: &Gpu, mode: &str, work: impl Fn(&Stream) + Sync) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             MEET.wait();
-            work(&stream);
+            // The body waits for this thread whatever comes of the work.
+            let work = std::panic::AssertUnwindSafe(|| work(&stream));
+            let outcome = std::panic::catch_unwind(work);
             MEET.wait();
+            outcome.unwrap();
         });
         expect_sum(&site, &stream);
     });
