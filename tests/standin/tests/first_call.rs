@@ -79,7 +79,7 @@ fn part() {
             CODES[number % CODES.len()],
         ));
     }
-    println!("injected={injected}");
+    eprintln!("injected={injected}");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn the_first_call_on_a_device_survives_any_failure() {
         let text = String::from_utf8_lossy(&output.stdout);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "part {part}: {text}\n{errors}");
-        let mut lines = text.lines();
+        let mut lines = errors.lines();
         let injected = lines.find_map(|line| line.strip_prefix("injected="));
         let injected: usize = injected.expect("it tells").parse().unwrap();
         total += injected;

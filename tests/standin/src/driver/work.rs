@@ -59,6 +59,11 @@ pub(crate) struct HostCall {
     pub(crate) data: *mut c_void,
 }
 
+// SAFETY: who gives the function promises that any thread may call it.
+unsafe impl Send for HostCall {}
+// SAFETY: as above.
+unsafe impl Sync for HostCall {}
+
 /// A place in a queue, at which an event was recorded.
 pub(crate) struct Mark {
     pub(crate) is_done: AtomicBool,
