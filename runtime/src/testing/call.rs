@@ -1,7 +1,7 @@
 //! Calls: arguments in, results out.
 
-use super::Target;
 use super::value::{IntoStatic, Spec, sealed::Sealed};
+use super::{Outcome, Target};
 use crate::dims::{self, Shapes};
 use crate::element::Element;
 use crate::error::{Error, Result};
@@ -9,7 +9,7 @@ use crate::ffi::host::{self, Context};
 use crate::ffi::host_frame::{self, AttrSpec, HostResult, Memory};
 use crate::ffi::host_site::{CallSite, Layout};
 use crate::plan::{BATCH, OUTPUT_DIMS};
-use crate::signature::{Callable, Kind, Param, Platform};
+use crate::signature::{Kind, Param, Platform};
 use std::collections::HashMap;
 
 /// A call of a target, as XLA would make it.
@@ -35,12 +35,6 @@ pub(super) struct Input {
     /// Without batch axis and packed dimensions.
     pub(super) dims: Vec<i64>,
     pub(super) memory: Memory,
-}
-
-/// What a call has written.
-pub struct Outcome {
-    callable: &'static Callable,
-    pub(super) results: HashMap<&'static str, (Vec<i64>, Memory)>,
 }
 
 impl Call {
@@ -375,44 +369,6 @@ impl Call {
             own(OUTPUT_DIMS, "call".into());
         }
         attrs
-    }
-}
-
-impl Outcome {
-    /// The elements of an in-out or output in row-major order, the whole batch's if there
-    /// is one.
-    ///
-    /// # Panics
-    /// If the callable has no such result, or one of another element type.
-    #[track_caller]
-    pub fn get<T: Element>(&self, name: &str) -> Vec<T> {
-        let (dims, memory) = self.result(name);
-        let param = self.callable.params.iter().find(|p| p.name == name);
-        assert!(
-            param.is_some_and(|p| p.ty.dtype == Some(T::DTYPE) && p.ty.packed == T::PACKED),
-            "`{name}` has another element type"
-        );
-        let packed: usize = T::PACKED.iter().product();
-        let numel: i64 = dims.iter().product();
-        memory.to_vec(numel as usize / packed.max(1))
-    }
-
-    /// The shape of an in-out or output as JAX sees it, with batch axis and packed
-    /// dimensions.
-    ///
-    /// # Panics
-    /// If the callable has no such result.
-    #[track_caller]
-    pub fn shape(&self, name: &str) -> Vec<usize> {
-        let (dims, _) = self.result(name);
-        dims.iter().map(|&dim| dim as usize).collect()
-    }
-
-    #[track_caller]
-    fn result(&self, name: &str) -> &(Vec<i64>, Memory) {
-        self.results
-            .get(name)
-            .unwrap_or_else(|| panic!("`{}` has no result `{name}`", self.callable.name))
     }
 }
 

@@ -32,11 +32,13 @@
 //! ```
 
 mod call;
+mod outcome;
 mod promise;
 mod target;
 mod value;
 
 pub use crate::ffi::host_site::CallSite;
-pub use call::{Call, Outcome};
+pub use call::Call;
+pub use outcome::Outcome;
 pub use target::Target;
 pub use value::IntoStatic;

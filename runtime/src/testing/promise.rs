@@ -1,7 +1,7 @@
 //! The check of what an author promises with `batch_dims`.
 
-use super::Call;
-use super::call::{Input, Outcome};
+use super::call::Input;
+use super::{Call, Outcome};
 use crate::dtype::DataType;
 use crate::error::{Code, Error, Result};
 use crate::f8;
