@@ -8,8 +8,8 @@ import pytest
 from documents import ROOT, read
 
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
-# `file.py::test`, `file.rs::test`, and files that are tests as a whole: `ui/fail/file.rs`, and those
-# against the stand-in driver.
+# `file.py::test`, `file.rs::test`, and files that are tests as a whole: `ui/fail/file.rs`, and
+# those against the stand-in driver.
 NAMED = re.compile(r"`([\w/]+\.(?:py|rs))(?:::(\w+))?`")
 # A name without a folder is one of the tests on the CPU.
 FOLDERS = [ROOT / folder for folder in ("tests/python/cpu", "tests/python", "tests", "")]
