@@ -325,7 +325,10 @@ pub(crate) enum HostResult {
 impl HostBuffer {
     fn spec(&mut self) -> BufferSpec {
         let numel: usize = self.dims.iter().map(|&dim| dim as usize).product();
-        assert!(numel * self.dtype.size() <= size_of_val(self.memory.0.as_slice()));
+        assert!(
+            numel * self.dtype.size() <= size_of_val(self.memory.0.as_slice()),
+            "an input has a shape and no data: such a call is to be instantiated, not run"
+        );
         BufferSpec {
             dtype: self.dtype as i32,
             dims: self.dims.clone(),

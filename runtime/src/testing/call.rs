@@ -152,7 +152,8 @@ impl Call {
     /// The error that JAX would raise: the message begins with `crate.f: `.
     ///
     /// # Panics
-    /// If an input is missing. (A missing static attribute is the handler's to find.)
+    /// If an input is missing, or only its shape was given. (A missing static attribute is the
+    /// handler's to find.)
     pub fn run(self) -> Result<Outcome> {
         let target = self.target;
         let callable = target.callable;

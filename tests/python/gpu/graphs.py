@@ -1,4 +1,7 @@
-"""What the tests of graphs of our own share: the modes, a body, and the numbers of its graphs."""
+"""What the tests of graphs of our own share: the modes, a body, the numbers of its graphs,
+and threads."""
+
+import threading
 
 import numpy as np
 
@@ -19,3 +22,26 @@ def changes(graphs, work):
     before = graphs.statistics()
     work()
     return {name: n - before[name] for name, n in graphs.statistics().items() if n != before[name]}
+
+
+def start(count, work):
+    """Calls `work(number)` in so many threads; a function that waits, and fails if one did."""
+    failures = []
+
+    def run(number):
+        try:
+            work(number)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(count)]
+    for thread in threads:
+        thread.start()
+
+    def finish():
+        for thread in threads:
+            thread.join(timeout=120)
+        assert not any(thread.is_alive() for thread in threads), "a thread hangs"
+        assert failures == []
+
+    return finish

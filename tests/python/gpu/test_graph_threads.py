@@ -7,13 +7,12 @@ import threading
 import jax
 import jax.numpy as jnp
 import numpy as np
-from graphs import check_mix
+from graphs import check_mix, start
 
 
 def test_a_slow_capture_beside_eight_threads(op, ops, numbers):
     slow, copy = op("slow"), op("copy")
     stop = threading.Event()
-    failures = []
 
     def work(number):
         def f(x):
@@ -30,15 +29,11 @@ def test_a_slow_capture_beside_eight_threads(op, ops, numbers):
             parts = [(total, (matrix @ matrix.T).sum() + number), (product, number * x)]
             parts += [(own_matrix, matrix), (own, x)]
             wrong = [(np.asarray(got), want) for got, want in parts if (got != want).any()]
-            if wrong:
-                failures.append((number, wrong))
-                return
+            assert not wrong, number
             # Moves what comes after.
             jnp.zeros(number + 1).block_until_ready()
 
-    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(8)]
-    for thread in threads:
-        thread.start()
+    finish = start(8, work)
     captures = slow.graphs.statistics()["captures"]
     for i in range(4):
         x = numbers(2000 + i)
@@ -46,17 +41,13 @@ def test_a_slow_capture_beside_eight_threads(op, ops, numbers):
         np.testing.assert_array_equal(jax.jit(functools.partial(slow, 300, 0))(x), x)
     assert slow.graphs.statistics()["captures"] == captures + 4
     stop.set()
-    for thread in threads:
-        thread.join(timeout=120)
-    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
-    assert failures == []
+    finish()
 
 
 def test_allocations_in_another_thread_during_a_capture(op, gpus, numbers):
     slow = op("slow")
     cuda = ctypes.CDLL("libcuda.so.1")
     stop = threading.Event()
-    failures = []
     counts = [0, 0]
 
     def allocate(number):
@@ -69,12 +60,9 @@ def test_allocations_in_another_thread_during_a_capture(op, gpus, numbers):
             statuses.append(cuda.cuMemFree_v2(address))
             counts[number] += 1
         statuses.append(cuda.cuDevicePrimaryCtxRelease_v2(0))
-        if any(statuses):
-            failures.append(statuses)
+        assert not any(statuses), statuses
 
-    threads = [threading.Thread(target=allocate, args=(n,), daemon=True) for n in range(2)]
-    for thread in threads:
-        thread.start()
+    finish = start(2, allocate)
     captures = slow.graphs.statistics()["captures"]
     for i in range(3):
         x = numbers(3000 + i)
@@ -86,27 +74,14 @@ def test_allocations_in_another_thread_during_a_capture(op, gpus, numbers):
         np.testing.assert_array_equal(f(x), x)
     assert slow.graphs.statistics()["captures"] >= captures + 3
     stop.set()
-    for thread in threads:
-        thread.join(timeout=120)
-    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
-    assert failures == []
+    finish()
 
 
 def test_eight_threads_on_one_program(op, numbers):
     f = jax.jit(functools.partial(op("mix"), 2.0))
-    failures = []
 
     def work(number):
-        try:
-            for i in range(50):
-                check_mix(f, *(numbers(400, start=number + i + j) for j in range(4)))
-        except Exception as error:
-            failures.append(error)
+        for i in range(50):
+            check_mix(f, *(numbers(400, start=number + i + j) for j in range(4)))
 
-    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=120)
-    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
-    assert failures == []
+    start(8, work)()

@@ -141,3 +141,9 @@ fn small_integers_in_16_bits() {
         assert_eq!(half::bf16::from_ne_bytes([a, b]).to_f32(), f32::from(value));
     }
 }
+
+#[test]
+#[should_panic = "an input has a shape and no data"]
+fn a_shape_alone_is_not_run() {
+    let _ = call("free").input_shape("x", [3]).run();
+}
