@@ -241,6 +241,10 @@ fn floor_div(a: i64, b: i64) -> Option<i64> {
     })
 }
 
+#[cfg(any(test, fuzzing))]
+#[allow(unsafe_code)]
+pub(crate) mod fuzz;
+
 #[cfg(test)]
 mod tests {
     use super::*;
