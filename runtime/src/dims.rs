@@ -241,6 +241,8 @@ fn floor_div(a: i64, b: i64) -> Option<i64> {
     })
 }
 
+#[cfg(test)]
+mod agreement;
 #[cfg(any(test, fuzzing))]
 #[allow(unsafe_code)]
 pub(crate) mod fuzz;

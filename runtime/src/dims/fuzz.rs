@@ -57,7 +57,7 @@ const LEAVES: [Dim; 7] = [
     Dim::Scalar(1),
 ];
 
-const OPS: [DimOp; 8] = [
+pub(super) const OPS: [DimOp; 8] = [
     DimOp::Add,
     DimOp::Sub,
     DimOp::Mul,
@@ -70,7 +70,7 @@ const OPS: [DimOp; 8] = [
 
 /// A call: shapes, and the numbers as they travel.
 #[derive(Debug)]
-struct Case {
+pub(super) struct Case {
     operands: [Vec<i64>; 2],
     result: Vec<i64>,
     numbers: [i64; 2],
@@ -95,6 +95,16 @@ impl Shapes for Case {
 }
 
 impl Case {
+    #[cfg(test)]
+    pub(super) fn new(shape: Vec<i64>, numbers: [i64; 2]) -> Case {
+        let operands = [shape.clone(), vec![shape[0]]];
+        Case {
+            operands,
+            result: Vec::new(),
+            numbers,
+        }
+    }
+
     fn leaf(&self, leaf: &Dim) -> Option<i128> {
         Some(i128::from(match *leaf {
             Dim::Name(0) | Dim::Axis(2, 0) => self.operands[0][0],
@@ -192,7 +202,7 @@ fn check_expression(choices: &mut Choices) -> bool {
 }
 
 /// The callable above with an expression for its output.
-fn with_output<T>(dim: Dim, work: impl FnOnce(&Callable) -> T) -> T {
+pub(super) fn with_output<T>(dim: Dim, work: impl FnOnce(&Callable) -> T) -> T {
     let dims = [dim];
     let original = fuzz_dims_of::Def::CALLABLE;
     let param = |param: &Param| Param { ..*param };
