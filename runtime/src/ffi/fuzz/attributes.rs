@@ -342,6 +342,10 @@ fn expected(raws: &[Raw]) -> Option<Vec<u8>> {
         }
         _ => None,
     };
+    let bytes = |words: &[i64], start| {
+        let all = words.iter().flat_map(|word| word.to_le_bytes());
+        all.skip(start).take(3).collect()
+    };
     let [a, b, c, d, e, f, g, h] = raws else {
         return None;
     };
@@ -360,10 +364,14 @@ fn expected(raws: &[Raw]) -> Option<Vec<u8>> {
         all.extend(i16::try_from(value).ok()?.to_le_bytes());
     }
     all.push(0);
-    match (g.ty, &g.value) {
-        (attr_type::ARRAY, Value::Array(U8, 3, Data::Bytes(bytes))) => all.extend(bytes),
+    let three: Vec<u8> = match (g.ty, &g.value) {
+        (attr_type::ARRAY, Value::Array(U8, 3, Data::Bytes(bytes))) => bytes.to_vec(),
+        // Bytes are aligned anywhere, and these have more than are said to be there.
+        (attr_type::ARRAY, Value::Array(U8, 3, Data::Words(words))) => bytes(words, 0),
+        (attr_type::ARRAY, Value::Array(U8, 3, Data::Crooked(words))) => bytes(words, 1),
         _ => return None,
-    }
+    };
+    all.extend(three);
     for value in numbers(h)? {
         all.push(u8::try_from(value).ok().filter(|bit| *bit < 2)?);
     }
