@@ -15,7 +15,7 @@ from manifests import array, axis, dim, handler, manifest, op, raw_target, scala
 from jax_callable import errors
 from jax_callable._manifest import Axis, Dim, Op, ScalarValue, parse
 
-settings.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=300)
+settings.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=150)
 settings.register_profile("explore", deadline=None, max_examples=100_000)
 PROFILE = settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
@@ -63,7 +63,8 @@ VALUES = st.recursive(
 
 def places(value, path=()):
     """Where there is something, as keys from the outermost."""
-    yield path
+    if path:
+        yield path
     if isinstance(value, dict | list):
         for key in value if isinstance(value, dict) else range(len(value)):
             yield from places(value[key], (*path, key))
@@ -74,7 +75,7 @@ def damaged(draw):
     """The full manifest with one to three places changed."""
     raw = copy.deepcopy(FULL)
     for _ in range(draw(st.integers(1, 3))):
-        *outer, last = draw(st.sampled_from([path for path in places(raw) if path]))
+        *outer, last = draw(st.sampled_from(list(places(raw))))
         inside = raw
         for key in outer:
             inside = inside[key]
@@ -175,6 +176,22 @@ def check(text):
 
 def test_the_full_manifest_is_read():
     assert check(json.dumps(FULL))
+
+
+OTHERS = [None, True, 0, 1, -1, 1.0, 2**70, "", "nm", [], ["nm"], {}, {"dim": "n"}]
+
+
+def test_every_value_as_every_other():
+    for *outer, last in places(FULL):
+        raw = copy.deepcopy(FULL)
+        inside = raw
+        for key in outer:
+            inside = inside[key]
+        for value in OTHERS:
+            inside[last] = value
+            check(json.dumps(raw))
+        del inside[last]
+        check(json.dumps(raw))
 
 
 @settings(PROFILE)
