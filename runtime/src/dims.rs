@@ -242,6 +242,9 @@ fn floor_div(a: i64, b: i64) -> Option<i64> {
 }
 
 #[cfg(test)]
+mod random_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

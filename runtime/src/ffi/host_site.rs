@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::registry::Handlers;
 use crate::signature::Param;
 use std::ffi::c_void;
+use std::fmt;
 use std::ptr::without_provenance_mut;
 
 /// A call site, as an executable of XLA has one for each call in the program: what INSTANTIATE has
@@ -40,6 +41,13 @@ pub struct CallSite {
     pub(crate) attrs: Vec<(String, AttrSpec)>,
     /// Of the operands and the results.
     pub(crate) layouts: [Vec<Layout>; 2],
+}
+
+impl fmt::Debug for CallSite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("CallSite");
+        text.field("attrs", &self.attrs).finish_non_exhaustive()
+    }
 }
 
 impl CallSite {

@@ -8,6 +8,7 @@ use crate::ffi::host_frame::AttrSpec;
 use crate::ffi::host_memory::Memory;
 use crate::signature::{Kind, Param};
 use std::collections::HashMap;
+use std::fmt;
 
 /// A call of a target, as XLA would make it: its arguments by name, and what the host is like.
 ///
@@ -42,6 +43,15 @@ pub(super) enum Axes {
     Some(Vec<bool>),
     /// It has none, whatever the batch.
     None,
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("target", &self.target.path())
+            .field("values", &self.values)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Call {

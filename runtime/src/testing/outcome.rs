@@ -5,11 +5,23 @@ use crate::element::Element;
 use crate::ffi::host_memory::Memory;
 use crate::signature::{Callable, Kind, Param};
 use std::collections::HashMap;
+use std::fmt;
 
-/// What a call has written.
+/// What a call has written. Its `Debug` shows the shapes.
 pub struct Outcome {
     pub(super) callable: &'static Callable,
     pub(super) results: HashMap<&'static str, (Vec<i64>, Memory)>,
+}
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let results = self.callable.results().map(|(_, param)| param.name);
+        let mut shapes = f.debug_struct(self.callable.name);
+        for name in results {
+            shapes.field(name, &self.shape(name));
+        }
+        shapes.finish()
+    }
 }
 
 impl Outcome {

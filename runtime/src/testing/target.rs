@@ -6,6 +6,7 @@ use crate::ffi::host::{self, MINOR_VERSIONS};
 use crate::ffi::{host_frame, sys};
 use crate::registry::{Handlers, registrations};
 use crate::signature::{Callable, Platform};
+use std::fmt;
 
 /// A callable of this program.
 #[derive(Clone, Copy)]
@@ -22,6 +23,12 @@ pub struct Metadata {
     pub api_version: (i32, i32),
     /// Whether XLA may capture it into its CUDA graphs.
     pub command_buffer_compatible: bool,
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Target").field(&self.path()).finish()
+    }
 }
 
 impl Target {

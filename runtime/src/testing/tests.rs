@@ -1,5 +1,8 @@
 //! What the harness itself must notice and give.
 
+mod batches;
+pub(super) mod targets;
+
 use super::*;
 use crate::prelude::*;
 
@@ -53,7 +56,7 @@ fn a_call_site_has_its_shapes() {
 #[test]
 fn errors_without_a_frame_have_the_target_too() {
     let error = call("halves").input("x", [3], &[1_i32, 2, 3]).run();
-    let error = error.map(|_| ()).unwrap_err().to_string();
+    let error = error.unwrap_err().to_string();
     let start = format!("{}: parameter `y`", Target::find("halves").unwrap().path());
     assert!(error.starts_with(&start), "{error}");
 }

@@ -1,10 +1,10 @@
 //! Damaged calls of many targets.
 
-mod targets;
-
 use super::*;
 use crate::ffi::host::MINOR_VERSIONS;
+use crate::random::Random;
 use crate::testing::Target;
+use crate::testing::tests::targets;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// `DAMAGES_LONG=1` has every call under every version of the API, and more of the random ones.
@@ -37,7 +37,7 @@ fn every_field_of_every_call_damaged_in_turn() {
 /// and errors have the target's name.
 #[test]
 fn fields_damaged_together() {
-    let (mut random, mut seen) = (Random(0x9E37_79B9_7F4A_7C15), [0; 2]);
+    let (mut random, mut seen) = (Random::new(1), [0; 2]);
     for (name, call) in targets::calls() {
         let damages = call.damages();
         for _ in 0..if is_long() { 10_000 } else { 200 } {
@@ -59,18 +59,6 @@ fn fields_damaged_together() {
     let [refused, ran] = seen;
     assert!(refused > 100 && ran > 100, "{seen:?}");
     eprintln!("damaged in two or three fields: {refused} refused, {ran} ran within their memory");
-}
-
-/// Numbers that look random and are the same in every run (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
 }
 
 #[test]

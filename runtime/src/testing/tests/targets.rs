@@ -253,7 +253,7 @@ fn call(name: &str) -> Call {
 }
 
 /// Every target, batched and not, with empty arrays, in-outs in one buffer and in two.
-pub(super) fn calls() -> Vec<(&'static str, Call)> {
+pub(crate) fn calls() -> Vec<(&'static str, Call)> {
     let x = [
         1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0,
     ];
