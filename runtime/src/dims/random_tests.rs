@@ -39,7 +39,7 @@ impl Expr {
                     rank => Expr::Axis(1 + operand, random.below(rank)),
                 }
             }
-            0..=3 => Expr::Name(random.below(NAMES)),
+            2 | 3 => Expr::Name(random.below(NAMES)),
             _ => {
                 let op = random.pick(&[
                     DimOp::Add,

@@ -4,8 +4,9 @@ mod fields;
 
 use super::{Call, Outcome};
 use crate::error::{Code, Error, Result};
-use crate::ffi::host_damage::{BufferChange, Change, List};
+use crate::ffi::host_damage::{BufferChange, Change, List, ListChange};
 use crate::ffi::host_site::Layout;
+use crate::plan::{BATCH, OUTPUT_DIMS};
 use crate::signature::Param;
 use std::fmt;
 
@@ -173,23 +174,32 @@ impl Call {
             .then(|| format!("its error does not say which parameter is wrong: {text}"))
     }
 
+    /// What is wrong with a result, if it is not what the frame asks for.
     fn wrong_result(&self, damage: &Damage, got: &Outcome, undamaged: &Outcome) -> Option<String> {
         let callable = self.target.callable;
-        if damage.stages == Stages::Execute && matches!(damage.change, Change::Stage(_)) {
+        let is_right = match &damage.change {
             // Handlers have nothing to do in stages that they do not know.
-            let mut outputs = callable.results().filter(|(_, p)| !p.in_out || !self.alias);
-            let is_unwritten = outputs.all(|(_, p)| got.results[p.name].1.is_unwritten());
-            return (!is_unwritten).then(|| "the outputs are written".into());
-        }
-        if got.is_same(undamaged) {
-            return None;
-        }
-        match self.sound_twin(damage).map(|twin| twin.run()) {
-            Some(Ok(twin)) if twin.is_same(got) => None,
-            Some(Ok(_)) => Some("it gives another result than a sound call of its shapes".into()),
-            Some(Err(error)) => Some(format!("it runs, and a sound call fails: {error}")),
-            None => Some("it gives another result than the undamaged call".into()),
-        }
+            Change::Stage(_) if damage.stages == Stages::Execute => {
+                let mut outputs = callable.results().filter(|(_, p)| !p.in_out || !self.alias);
+                outputs.all(|(_, param)| got.results[param.name].1.is_unwritten())
+            }
+            Change::Buffer(_, _, BufferChange::Dim(..)) => match self.sound_twin(damage) {
+                Some(twin) => twin.run().is_ok_and(|twin| twin.is_same(got)),
+                None => return Some("it is not refused".into()),
+            },
+            Change::Buffer(_, _, BufferChange::Dtype(_) | BufferChange::Rank(_))
+            | Change::List(_, ListChange::Type(..) | ListChange::Null(_)) => {
+                return Some("it is not refused".into());
+            }
+            // An axis of size 1 may be the batch's or not, and a shape what the rules give.
+            Change::Attribute(name, value)
+                if name != BATCH && (name != OUTPUT_DIMS || value.is_some()) =>
+            {
+                return Some("it is not refused".into());
+            }
+            _ => got.is_same(undamaged),
+        };
+        (!is_right).then(|| "it gives another result than a sound call".into())
     }
 
     /// The sound call that has the frame of this one after the damage, if that is one: an input, or

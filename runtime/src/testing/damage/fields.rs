@@ -84,18 +84,13 @@ impl Damages {
         let sizes = [-1, size - 1, size + 1, i64::MAX, i64::MIN];
         let sizes = sizes.into_iter().chain((size > 0).then_some(0));
         let sizes = sizes.map(AttrsChange::Size);
-        let swaps = (1..attrs.len()).map(|second| AttrsChange::Swapped(0, second));
         let rest = [
             AttrsChange::StructSize(0),
             AttrsChange::NullTypes,
             AttrsChange::NullNames,
             AttrsChange::NullValues,
         ];
-        for change in sizes.chain(swaps).chain(rest) {
-            // Two numbers that are swapped later are two other numbers.
-            if stage == Stages::Execute && matches!(change, AttrsChange::Swapped(..)) {
-                continue;
-            }
+        for change in sizes.chain(rest) {
             self.add(stage, None, Change::Attrs(change));
         }
         for (index, (name, value)) in attrs.iter().enumerate() {
@@ -134,6 +129,9 @@ impl Damages {
                     self.add(both, None, change(Some(AttrSpec::Str(other))));
                 }
             }
+        }
+        for second in 1..attrs.len() {
+            self.add(both, None, Change::Attrs(AttrsChange::Swapped(0, second)));
         }
         let extra = |name: &str, value| Change::Attribute(name.into(), Some(value));
         for name in ["", "A", "zzz", "jc.", "jc.batches"] {

@@ -64,7 +64,7 @@ fn fields_damaged_together() {
 #[test]
 fn damages_say_what_they_are() {
     let call = Target::find("lookup").unwrap().call();
-    let damages = call.input("table", [1, 2], &[1, 2]).damages();
+    let damages = call.input("table", [1, 2], &[1_i8, 2]).damages();
     let texts: Vec<_> = damages.iter().map(Damage::to_string).collect();
     for text in [
         "EXECUTE, `table`: Buffer(Args, 0, Dim(1, -1))",

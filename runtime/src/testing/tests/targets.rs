@@ -146,8 +146,8 @@ fn texts(
 
 /// The sum of a table, to which nothing else has a relation.
 #[jax_callable]
-fn lookup(table: cpu::Array<i32, 2>, #[dims(2)] mut y: cpu::ArrayMut<i32, 1>) {
-    y.fill(table.iter().fold(0, |sum, &x| sum.wrapping_add(x)));
+fn lookup(table: cpu::Array<i8, 2>, #[dims(2)] mut y: cpu::ArrayMut<i32, 1>) {
+    y.fill(table.iter().map(|&x| i32::from(x)).sum());
 }
 
 #[jax_callable]
@@ -326,11 +326,15 @@ pub(crate) fn calls() -> Vec<(&'static str, Call)> {
 
     calls.push((
         "table",
-        call("lookup").input("table", [2, 2], &[1, 2, 3, 4]),
+        call("lookup").input("table", [2, 2], &[1_i8, 2, 3, 4]),
+    ));
+    calls.push((
+        "empty table",
+        call("lookup").input("table", [2, 0], &[0_i8; 0]),
     ));
     let tables = call("lookup")
         .batch_size(2)
-        .batched_input("table", [1, 2], &[1, 2, 3, 4]);
+        .batched_input("table", [1, 2], &[1_i8, 2, 3, 4]);
     calls.push(("tables", tables));
     let matmul = call("matmul").input("a", [2, 2], &[1, 2, 3, 4]);
     calls.push(("matmul", matmul.input("b", [2, 1], &[5, 6])));
