@@ -41,6 +41,8 @@ pub struct CallSite {
     pub(crate) attrs: Vec<(String, AttrSpec)>,
     /// Of the operands and the results.
     pub(crate) layouts: [Vec<Layout>; 2],
+    /// What is changed in the frames of EXECUTE.
+    pub(crate) changes: Vec<Change>,
 }
 
 impl fmt::Debug for CallSite {
@@ -51,13 +53,13 @@ impl fmt::Debug for CallSite {
 }
 
 impl CallSite {
-    /// Runs INSTANTIATE, with the frame changed.
+    /// Runs INSTANTIATE, with the frame changed; so will be those of EXECUTE.
     pub(crate) fn new(
         handlers: Handlers,
         api_version: i32,
         attrs: Vec<(String, AttrSpec)>,
         layouts: [Vec<Layout>; 2],
-        changes: &[&Change],
+        [instantiate, execute]: [Vec<Change>; 2],
     ) -> Result<CallSite> {
         let site = CallSite {
             handlers,
@@ -65,10 +67,11 @@ impl CallSite {
             context: Context::new(),
             attrs,
             layouts,
+            changes: execute,
         };
         let frame = site.frame(stage::INSTANTIATE);
         // SAFETY: there are no buffers.
-        unsafe { site.call(handlers.instantiate, frame, &site.context, changes)? };
+        unsafe { site.call(handlers.instantiate, frame, &site.context, &instantiate)? };
         Ok(site)
     }
 
@@ -96,7 +99,8 @@ impl CallSite {
     /// The stream is one of the device's primary context. At the addresses are buffers of the sizes
     /// given above, which stay until the stream has done the work; those of results are written. An
     /// in-out has one address, or two that do not overlap. No two other results overlap each other
-    /// or an operand.
+    /// or an operand. A site of a [damaged](crate::testing::Call::damaged) call needs memory for the
+    /// shapes that its frames have.
     pub unsafe fn execute(
         &self,
         device_ordinal: i32,
@@ -114,19 +118,17 @@ impl CallSite {
         frame.args = specs(&self.layouts[0], operands);
         frame.rets = specs(&self.layouts[1], results);
         // SAFETY: the caller's promise.
-        let outcome = unsafe { self.call(self.handlers.execute, frame, &context, &[]) };
+        let outcome = unsafe { self.call(self.handlers.execute, frame, &context, &self.changes) };
         context.finish_tasks();
         outcome
     }
 
-    /// Runs EXECUTE on the host, with the frame changed. Its buffers get the memory that changed
-    /// shapes need.
+    /// Runs EXECUTE on the host. Buffers get the memory that changed shapes need.
     pub(crate) fn execute_on_host(
         &self,
         settings: &Settings,
         operands: &mut [HostBuffer],
         results: &mut [HostResult],
-        changes: &[&Change],
     ) -> Result<()> {
         let mut context = self
             .context
@@ -149,12 +151,10 @@ impl CallSite {
                 "too little memory for {dims:?}"
             );
         }
-        make_room(operands, results, changes);
-        let changes: Vec<_> = changes
-            .iter()
-            .copied()
-            .filter(|c| fits(c, operands, results))
-            .collect();
+        make_room(operands, results, &self.changes);
+        let changes = self.changes.iter();
+        let changes = changes.filter(|change| fits(change, operands, results));
+        let changes: Vec<_> = changes.cloned().collect();
         let mut frame = self.frame(stage::EXECUTE);
         frame.args = operands.iter_mut().map(HostBuffer::spec).collect();
         frame.rets = results
@@ -193,10 +193,10 @@ impl CallSite {
         handler: sys::Handler,
         mut frame: FrameSpec,
         context: &Context,
-        changes: &[&Change],
+        changes: &[Change],
     ) -> Result<()> {
         changes.iter().for_each(|change| change.to_spec(&mut frame));
-        let table = changes.iter().find_map(|change| change.table());
+        let table = changes.iter().find_map(Change::table);
         let table = table.unwrap_or(self.api);
         let num_attrs = frame.attrs.len();
         let error = frame.with_frame(table, context, |frame| {
@@ -242,7 +242,7 @@ const MAX_ROOM: usize = 1 << 24;
 
 /// Gives buffers whose dimensions change the memory for their new shapes, whichever of those a
 /// frame then has. Shapes that overflow get none.
-fn make_room(operands: &mut [HostBuffer], results: &mut [HostResult], changes: &[&Change]) {
+fn make_room(operands: &mut [HostBuffer], results: &mut [HostResult], changes: &[Change]) {
     for list in [List::Args, List::Rets] {
         let len = if list == List::Args {
             operands.len()
@@ -265,7 +265,7 @@ fn make_room(operands: &mut [HostBuffer], results: &mut [HostResult], changes: &
             };
             let mut dims = buffer.dims.clone();
             for change in changes {
-                if let Change::Buffer(l, i, BufferChange::Dim(axis, size)) = **change
+                if let Change::Buffer(l, i, BufferChange::Dim(axis, size)) = *change
                     && (l, i) == (list, index)
                 {
                     dims[axis] = size;

@@ -1,7 +1,7 @@
 //! Calls: what they are given.
 
-use super::Target;
 use super::value::{IntoStatic, Spec, sealed::Sealed};
+use super::{Damage, Target};
 use crate::element::Element;
 use crate::ffi::host::{MINOR_VERSIONS, Settings};
 use crate::ffi::host_frame::AttrSpec;
@@ -25,6 +25,7 @@ pub struct Call {
     pub(super) batch: Vec<usize>,
     pub(super) alias: bool,
     pub(super) host: Settings,
+    pub(super) damages: Vec<Damage>,
 }
 
 #[derive(Clone)]
@@ -69,6 +70,7 @@ impl Call {
                 device_ordinal: 0,
                 run_id: 1,
             },
+            damages: Vec::new(),
         }
     }
 

@@ -72,29 +72,26 @@ pub struct DamageReport {
 }
 
 impl Call {
-    /// Runs it with damages: those of INSTANTIATE and then those of EXECUTE.
+    /// Damages its frames, also those of a call site that is [instantiated](Call::instantiate) from
+    /// it. The damages must be this call's, as [`damages`](Call::damages) has them.
     ///
-    /// Whatever is damaged, there is memory for all shapes that are possible, so that only a handler
-    /// that is wrong itself goes out of bounds.
-    ///
-    /// # Errors
-    /// As for [`run`](Call::run).
-    ///
-    /// # Panics
-    /// As for [`run`](Call::run). The damages must be this call's.
-    pub fn run_damaged(&self, damages: &[Damage]) -> Result<Outcome> {
-        let of = |stage| {
-            let damages = damages.iter().filter(move |damage| damage.is_in(stage));
-            damages.map(|damage| &damage.change).collect::<Vec<_>>()
-        };
-        let site = self.instantiate_changed(&of(Stages::Instantiate))?;
-        site.run_changed(self, &of(Stages::Execute))
+    /// Whatever is damaged, [`run`](Call::run) has memory for all shapes that are possible, so that
+    /// only a handler that is wrong itself goes out of bounds.
+    pub fn damaged(mut self, damages: &[Damage]) -> Call {
+        self.damages = damages.to_vec();
+        self
+    }
+
+    /// The changes of a stage's frame.
+    pub(super) fn changes(&self, stage: Stages) -> Vec<Change> {
+        let damages = self.damages.iter().filter(|damage| damage.is_in(stage));
+        damages.map(|damage| damage.change.clone()).collect()
     }
 
     /// Runs it with each of its [`damages`](Call::damages) in turn, and checks what comes: an error
     /// that begins with the target's name and has that of the parameter, or the right result.
     ///
-    /// The function must give the same result each time.
+    /// The function must give the same result each time. Earlier damages are forgotten.
     ///
     /// ```
     /// use jax_callable::prelude::*;
@@ -126,10 +123,10 @@ impl Call {
     /// # Panics
     /// As for [`run`](Call::run): also if a damaged call writes out of bounds.
     pub fn check_damages(&self) -> Result<DamageReport> {
-        let undamaged = self.run()?;
+        let undamaged = self.clone().damaged(&[]).run()?;
         let mut report = DamageReport::default();
         for damage in self.damages() {
-            let got = self.run_damaged(std::slice::from_ref(&damage));
+            let got = self.clone().damaged(std::slice::from_ref(&damage)).run();
             let wrong = match &got {
                 Err(error) => self.wrong_refusal(&damage, error),
                 Ok(got) => self.wrong_result(&damage, got, &undamaged),
@@ -211,7 +208,7 @@ impl Call {
         if size < 0 {
             return None;
         }
-        let mut twin = self.clone();
+        let mut twin = self.clone().damaged(&[]);
         let layouts = self.layouts().ok()?;
         let (list, params): (_, Vec<_>) = match list {
             List::Args => (0, self.target.callable.operands().collect()),

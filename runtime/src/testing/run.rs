@@ -1,5 +1,6 @@
 //! Calls through their stages.
 
+use super::damage::Stages;
 use super::{Call, CallSite, Outcome};
 use crate::error::Result;
 use crate::ffi::host_damage::{BufferChange, Change};
@@ -29,16 +30,12 @@ impl Call {
     /// # Panics
     /// If an input is missing.
     pub fn instantiate(&self) -> Result<CallSite> {
-        self.instantiate_changed(&[])
-    }
-
-    pub(super) fn instantiate_changed(&self, changes: &[&Change]) -> Result<CallSite> {
         CallSite::new(
             self.target.handlers,
             self.host.api_version,
             self.attrs(),
             self.layouts()?,
-            changes,
+            [Stages::Instantiate, Stages::Execute].map(|stage| self.changes(stage)),
         )
     }
 }
@@ -82,10 +79,6 @@ impl CallSite {
     /// than the call site, which are fixed in a program, and if it is for a GPU, whose call sites
     /// are [executed](CallSite::execute) with memory of the caller's.
     pub fn run(&self, call: &Call) -> Result<Outcome> {
-        self.run_changed(call, &[])
-    }
-
-    pub(super) fn run_changed(&self, call: &Call, changes: &[&Change]) -> Result<Outcome> {
         let callable = call.target.callable;
         let name = callable.name;
         assert!(
@@ -116,11 +109,11 @@ impl CallSite {
                 _ => HostResult::Own(layout.unwritten()),
             })
             .collect();
-        let outcome = self.execute_on_host(&call.host, &mut operands, &mut results, changes);
+        let outcome = self.execute_on_host(&call.host, &mut operands, &mut results);
         // Over an input that has become empty, a result may be.
         let is_moved =
-            |change: &&Change| matches!(change, Change::Buffer(_, _, BufferChange::Over(..)));
-        check_borders(call, &operands, &results, changes.iter().any(is_moved));
+            |change: &Change| matches!(change, Change::Buffer(_, _, BufferChange::Over(..)));
+        check_borders(call, &operands, &results, self.changes.iter().any(is_moved));
         outcome?;
         let results = callable.results().zip(results);
         let results = results.map(|((_, param), result)| {

@@ -1,6 +1,7 @@
 //! What a handler cannot report, because its host gave it nothing to do so.
 
 use super::*;
+#[cfg(unix)]
 use std::process::Command;
 use std::ptr;
 
@@ -25,6 +26,7 @@ fn child() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 #[cfg_attr(miri, ignore = "it starts processes")]
 fn a_host_that_gives_nothing_ends_the_process() {

@@ -44,7 +44,7 @@ fn fields_damaged_together() {
             let chosen: Vec<_> = (0..2 + random.below(2))
                 .map(|_| damages[random.below(damages.len())].clone())
                 .collect();
-            let run = AssertUnwindSafe(|| call.run_damaged(&chosen));
+            let run = AssertUnwindSafe(|| call.clone().damaged(&chosen).run());
             let got = catch_unwind(run).unwrap_or_else(|_| panic!("{name}: {chosen:?}"));
             seen[usize::from(got.is_ok())] += 1;
             if let Err(error) = got {
