@@ -159,8 +159,8 @@ def _table(measured: dict[tuple[str, bool], list[Round]]) -> list[str]:
             f"{statistics.fmean(one.executions for one in rounds):.2f}",
         ]
         mode = name.split()[1]
-        # Beside graphs of our own, one that C++ has made by hand.
-        cpp = mode if mode in ("None", "Jax") else "Graph"
+        # Beside graphs of our own, one that C++ has made by hand and runs as ours are.
+        cpp = mode if mode in ("None", "Jax") else "ForkedGraph"
         for other in (f"C++ {cpp}", f"Warp {mode}"):
             others = measured.get((other, moves))
             cells += _ratios(rounds, others) if others and other != name else ["", ""]

@@ -25,7 +25,7 @@ MODES = {
     "WarpStaged": ("scale_warp_staged", "WARP_STAGED"),
     "WarpStagedEx": ("scale_warp_staged_ex", "WARP_STAGED_EX"),
 }
-CPP_MODES = ("None", "Jax", "Graph")
+CPP_MODES = ("None", "Jax", "Graph", "ForkedGraph")
 NAMES = [
     *(f"Rust {mode}" for mode in MODES),
     *(f"C++ {mode}" for mode in CPP_MODES),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.metadata
 import platform
 import sys
 
@@ -54,7 +53,7 @@ class _Report:
 
 def _jax(report: _Report) -> bool:
     for name in ("numpy", "jax", "jaxlib"):
-        report.line(name, _version(name) or "not installed")
+        report.line(name, _cuda_packages.version(name) or "not installed")
     try:
         require_jax()
     except LoadError as error:
@@ -75,6 +74,8 @@ def _jax(report: _Report) -> bool:
 def _cuda(report: _Report) -> None:
     plugins = [f"{name} {version}" for name, version in _cuda_packages.plugins().items()]
     report.line("CUDA plugin", ", ".join(plugins) or "none (CPU only)")
+    if mismatch := _cuda_packages.mismatch():
+        report.problem("CUDA plugin", mismatch)
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -122,10 +123,3 @@ def _by_platform(opened: OpenLibrary) -> str:
         for name in target.platforms:
             counts[name] = counts.get(name, 0) + 1
     return ", ".join(f"{count} for {name}" for name, count in counts.items())
-
-
-def _version(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import warnings
 
 from jax_callable import _cuda, _graphs, _preload
 from jax_callable._library import Library
@@ -39,6 +40,10 @@ def load(path_or_name: str | os.PathLike[str]) -> Library:
 
     Raises:
         LoadError: One of the classes of `jax_callable.errors`; the message says what to do.
+
+    Warns:
+        RuntimeWarning: The library has functions for CUDA, and JAX's CUDA plugin is not of the
+            version of jaxlib.
     """
     require_jax()
     from jax_callable import _vjp  # noqa: PLC0415 - the package imports without JAX
@@ -47,6 +52,7 @@ def load(path_or_name: str | os.PathLike[str]) -> Library:
     opened = open_library(path_or_name)
     with _lock:
         if opened.digest not in _loaded:
+            _warn_of_plugin(opened)
             for name in opened.manifest.cuda_libraries:
                 _cuda.open_library(name)
             _graphs.apply_default(opened)
@@ -65,6 +71,14 @@ def load(path_or_name: str | os.PathLike[str]) -> Library:
         return _loaded[opened.digest]
 
 
+def _warn_of_plugin(opened: OpenLibrary) -> None:
+    has_cuda = any("CUDA" in target.platforms for target in opened.manifest.targets)
+    problem = _cuda.mismatch() if has_cuda else None
+    if problem:
+        # At the call of `load`. No error: the functions for the CPU work.
+        warnings.warn(f"{opened.path}: {problem}", RuntimeWarning, stacklevel=3)
+
+
 def require_jax() -> None:
     """Checks that a supported JAX can be imported.
 
@@ -74,15 +88,18 @@ def require_jax() -> None:
     oldest = ".".join(map(str, OLDEST_JAX))
     try:
         import jax  # noqa: PLC0415 - the package imports without JAX
-    except ModuleNotFoundError as error:
-        if error.name not in ("jax", "jaxlib"):
-            raise
+    except (ImportError, RuntimeError, AttributeError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "jax":
+            raise JaxVersionError(
+                f"JAX is not installed. Install it: pip install 'jax>={oldest}' (for NVIDIA GPUs: "
+                "pip install 'jax[cuda13]')"
+            ) from error
+        # Such as a jaxlib that is missing, or too old or too new for this jax. The second time in a
+        # process, that is an AttributeError.
         raise JaxVersionError(
-            f"JAX is not installed. Install it: pip install 'jax>={oldest}' (for NVIDIA GPUs: "
-            "pip install 'jax[cuda13]')"
+            f"JAX cannot be imported: {str(error).rstrip('.')}. Install what belongs together: "
+            "pip install -U jax jaxlib (for NVIDIA GPUs: pip install -U 'jax[cuda13]')"
         ) from error
-    except (ImportError, RuntimeError) as error:
-        raise JaxVersionError(f"JAX cannot be imported: {error}") from error
     if jax.__version_info__ < OLDEST_JAX:
         raise JaxVersionError(
             f"JAX {jax.__version__} is too old: jax-callable needs {oldest} or newer. Upgrade it: "

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from jax_callable import _json
+from jax_callable._version import __version__
 from jax_callable.errors import AbiVersionError, ManifestError, NoTargetsError
 
 ABI_VERSION = 1
@@ -268,7 +269,7 @@ def parse(text: str | bytes, source: str) -> Manifest:
         detail = f"missing key {error}" if isinstance(error, KeyError) else str(error)
         raise ManifestError(
             f"{source}: the manifest of this library is damaged ({detail}); "
-            "rebuild the library with a released jax-callable crate"
+            f"rebuild the library with version {__version__} of the jax-callable crate"
         ) from error
     check_abi(abi, source)
     if problems:
@@ -295,8 +296,8 @@ def check_abi(found: int, source: str) -> None:
     else:
         remedy = "upgrade the jax-callable crate (cargo update -p jax-callable) and rebuild it"
     raise AbiVersionError(
-        f"{source}: the library has ABI version {found}, this Python package reads version "
-        f"{ABI_VERSION}; {remedy}"
+        f"{source}: the library has ABI version {found}, this Python package (jax-callable "
+        f"{__version__}) reads version {ABI_VERSION}; {remedy}"
     )
 
 

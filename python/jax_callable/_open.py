@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
+import difflib
 import hashlib
 import importlib.util
 import os
-import shutil
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jax_callable import _elf
+from jax_callable._dlopen import dlopen
+from jax_callable._elf import BUILD, complaint
 from jax_callable._manifest import Manifest, check_abi, parse
 from jax_callable.errors import LibraryNotFoundError, MissingSymbolsError, NotALibraryError
 
@@ -32,11 +31,6 @@ _SYMBOLS = (
     "jax_callable_clear_graphs",
     "jax_callable_live_call_sites",
 )
-_BUILD = (
-    'Build it from a crate that depends on jax-callable and has `crate-type = ["cdylib"]` under '
-    "[lib] in Cargo.toml"
-)
-
 _lock = threading.Lock()
 _opened: dict[str, OpenLibrary] = {}
 
@@ -144,10 +138,11 @@ def open_library(path_or_name: str | os.PathLike[str]) -> OpenLibrary:
     digest = hashlib.sha256(content).hexdigest()
     with _lock:
         if digest not in _opened:
-            problem = _elf.complaint(content)
+            problem = complaint(content)
             if problem:
-                raise NotALibraryError(f"{path}: {problem}. {_BUILD}")
-            handle = _dlopen(path)
+                raise NotALibraryError(f"{path}: {problem}")
+            handle = dlopen(path)
+            _check_symbols(handle, path, content)
             manifest = _read_manifest(handle, path)
             _opened[digest] = OpenLibrary(path, digest, manifest, handle)
         return _opened[digest]
@@ -158,16 +153,31 @@ def _resolve(path_or_name: str | os.PathLike[str]) -> Path:
     if path.is_file():
         return path.resolve()
     if path.is_dir():
-        raise LibraryNotFoundError(
-            f"{path}: is a directory; name the library in it, such as {path / 'libops.so'}"
-        )
+        raise LibraryNotFoundError(f"{path}: is a directory; {_in_folder(path)}")
     looks_like_path = os.sep in str(path_or_name) or path.suffix in _SUFFIXES
     if isinstance(path_or_name, str) and not looks_like_path:
         return _find_in_package(path_or_name)
+    names = [each.name for each in _libraries(path.parent)]
+    close = difflib.get_close_matches(path.name, names, n=1)
+    hint = f" Did you mean {path.with_name(close[0])}?" if close else ""
     raise LibraryNotFoundError(
-        f"{path}: no such file. Build the library first (cargo build --release); cargo puts it at "
-        "target/release/lib<crate_name>.so"
+        f"{path}: no such file.{hint} Build the library first (cargo build --release); cargo puts "
+        "it at target/release/lib<crate_name>.so, with `_` for each `-` of the crate's name"
     )
+
+
+def _libraries(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*") if path.suffix in _SUFFIXES)
+
+
+def _in_folder(path: Path) -> str:
+    release = path / "target" / "release"
+    found = _libraries(path) or _libraries(release)
+    if found:
+        return f"name the library in it: {' or '.join(map(str, found[:3]))}"
+    if (path / "Cargo.toml").is_file():
+        return f"build it (cargo build --release), and name {release / 'lib<crate_name>.so'}"
+    return f"name the library in it, such as {path / 'libops.so'}"
 
 
 def _find_in_package(name: str) -> Path:
@@ -197,7 +207,7 @@ def _find_in_package(name: str) -> Path:
             f"{name}: the package holds several libraries; load one by its path: {names}"
         )
     raise LibraryNotFoundError(
-        f"{name}: the package holds no library of JAX callables ({_places(candidates)}). {_BUILD}"
+        f"{name}: the package holds no library of JAX callables ({_places(candidates)}). {BUILD}"
     )
 
 
@@ -206,42 +216,38 @@ def _places(candidates: Sequence[Path]) -> str:
     return f"searched {', '.join(folders)}" if folders else "it has no files"
 
 
-def _dlopen(path: Path) -> ctypes.CDLL:
-    try:
-        if _is_open(path):
-            # dlopen() would return the old code: a rebuilt library needs a path of its own.
-            path = _private_copy(path)
-        return ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
-    except OSError as error:
-        raise NotALibraryError(
-            f"{path}: this machine cannot open the library (built for another one, or something it "
-            f"needs is missing): {error}"
-        ) from error
-
-
-def _is_open(path: Path) -> bool:
-    try:
-        ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_NOLOAD)
-    except OSError:
-        return False
-    return True
-
-
-def _private_copy(path: Path) -> Path:
-    folder = tempfile.mkdtemp(prefix="jax_callable-")
-    # Kept to the end of the process: backtraces read the file.
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(shutil.copy2(path, folder))
+def _check_symbols(handle: ctypes.CDLL, path: Path, content: bytes) -> None:
+    missing = [symbol for symbol in _SYMBOLS if not hasattr(handle, symbol)]
+    if not missing:
+        return
+    if len(missing) < len(_SYMBOLS):
+        if _SYMBOLS[0] not in missing:
+            check_abi(_abi(handle), str(path))
+        raise MissingSymbolsError(
+            f"{path}: exports a part of what a library of JAX callables exports, and not "
+            f"{', '.join(missing)}. Rebuild it with a released version of the jax-callable crate "
+            "(cargo update -p jax-callable)"
+        )
+    if b"jax_callable" in content:
+        raise MissingSymbolsError(
+            f"{path}: was built with jax-callable, but hides it: it does not export {missing[0]} "
+            "and the other symbols jax_callable_*. Cargo exports them from a crate with "
+            '`crate-type = ["cdylib"]`; where another linker command makes the library, its '
+            "version script or --exclude-libs must not hide them"
+        )
+    is_module = hasattr(handle, f"PyInit_{path.name.partition('.')[0]}")
+    kind = "a Python extension module" if is_module else "a shared library"
+    raise MissingSymbolsError(
+        f"{path}: is {kind}, but not of JAX callables: it does not export {missing[0]}. {BUILD}"
+    )
 
 
 def _read_manifest(handle: ctypes.CDLL, path: Path) -> Manifest:
-    for symbol in _SYMBOLS:
-        if not hasattr(handle, symbol):
-            raise MissingSymbolsError(
-                f"{path}: is a shared library, but not of JAX callables: it does not export "
-                f"{symbol}. {_BUILD}"
-            )
-    handle.jax_callable_abi_version.restype = ctypes.c_uint32
-    check_abi(handle.jax_callable_abi_version(), str(path))
+    check_abi(_abi(handle), str(path))
     handle.jax_callable_manifest.restype = ctypes.c_char_p
     return parse(handle.jax_callable_manifest() or b"", str(path))
+
+
+def _abi(handle: ctypes.CDLL) -> int:
+    handle.jax_callable_abi_version.restype = ctypes.c_uint32
+    return int(handle.jax_callable_abi_version())

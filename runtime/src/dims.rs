@@ -246,6 +246,8 @@ mod agreement;
 #[cfg(any(test, fuzzing))]
 #[allow(unsafe_code)]
 pub(crate) mod fuzz;
+#[cfg(test)]
+mod random_tests;
 
 #[cfg(test)]
 mod tests {

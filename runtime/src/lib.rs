@@ -59,6 +59,8 @@ pub mod missing;
 #[allow(unsafe_code)]
 mod param;
 mod plan;
+#[cfg(test)]
+mod random;
 mod registry;
 mod signature;
 mod state;

@@ -32,8 +32,8 @@ fn in_outs_in_one_buffer_and_in_two() {
 #[test]
 fn empty_arrays() {
     let call = call("axpy").value("a", 2.0_f32);
-    let call = call.input::<f32, 1>("x", [0], &[]);
-    let outcome = call.input::<f32, 1>("y", [0], &[]).run().unwrap();
+    let call = call.input::<f32>("x", [0], &[]);
+    let outcome = call.input::<f32>("y", [0], &[]).run().unwrap();
     assert!(outcome.get::<f32>("y").is_empty());
 }
 

@@ -3,7 +3,8 @@
 //! An entry is a file of the compiled bytes, its key and a checksum of both, under a name
 //! made from the key. The key stands for everything that decides what the compiler makes.
 //! Entries are renamed into place whole, and believed only if the checksum is right: writers
-//! need no locks, and may be killed. No failure here is an error: it costs a compilation.
+//! need no locks, and may be killed. No failure here is an error: it costs a compilation, and
+//! a line on standard error.
 
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
@@ -11,8 +12,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Once, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What a folder of entries may hold, in bytes: thousands of modules.
@@ -51,6 +52,7 @@ impl Key {
 pub(super) struct Cache {
     folder: PathBuf,
     limit: u64,
+    warned: Once,
 }
 
 impl Cache {
@@ -65,7 +67,11 @@ impl Cache {
     }
 
     fn new(folder: PathBuf, limit: u64) -> Cache {
-        Cache { folder, limit }
+        Cache {
+            folder,
+            limit,
+            warned: Once::new(),
+        }
     }
 
     /// The bytes of a key from the disk, or from `compile`, which are then stored.
@@ -78,10 +84,20 @@ impl Cache {
             return Ok(bytes);
         }
         let bytes = compile()?;
-        if self.store(key, &bytes).is_ok() {
-            self.clean();
+        if let Err(error) = self.store(key, &seal(key, &bytes)) {
+            self.warned
+                .call_once(|| eprintln!("{}", self.warning(&error)));
         }
         Ok(bytes)
+    }
+
+    fn warning(&self, error: &io::Error) -> String {
+        format!(
+            "jax-callable: compiled kernels cannot be kept in {}: {error}. Every process compiles \
+             them again. Set JAX_CALLABLE_CACHE_DIR to a folder that can be written, or to \
+             nothing to keep none",
+            self.folder.display()
+        )
     }
 
     fn path(&self, key: Key) -> PathBuf {
@@ -96,36 +112,44 @@ impl Cache {
             return None;
         }
         let bytes = unseal(key, fs::read(&path).ok()?)?;
-        // Tells `clean` that it is used. On a disk that is read-only nobody cleans either.
+        // Tells `make_room` that it is used. On a disk that is read-only nobody cleans either.
         let now = SystemTime::now();
         let _ = File::open(&path).and_then(|file| file.set_modified(now));
         Some(bytes)
     }
 
-    fn store(&self, key: Key, bytes: &[u8]) -> io::Result<()> {
+    fn store(&self, key: Key, entry: &[u8]) -> io::Result<()> {
+        if entry.len() as u64 > self.limit {
+            return Ok(());
+        }
         fs::create_dir_all(&self.folder)?;
+        self.make_room(entry.len() as u64);
         let unfinished = self.folder.join(unfinished_name());
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
             .open(&unfinished)?;
-        let written = file
-            .write_all(&seal(key, bytes))
-            .and_then(|()| fs::rename(&unfinished, self.path(key)));
+        let written = file.write_all(entry).and_then(|()| {
+            match fs::rename(&unfinished, self.path(key)) {
+                // Somebody needed the room.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                renamed => renamed,
+            }
+        });
         if written.is_err() {
             let _ = fs::remove_file(&unfinished);
         }
         written
     }
 
-    /// Removes the entries that were not used for longest, down to the limit, and what
-    /// killed writers left. Other processes may do the same.
-    fn clean(&self) {
+    /// Removes what killed writers left, and the files that were not used for longest, until
+    /// `len` bytes fit into the limit. Other processes may do the same.
+    fn make_room(&self, len: u64) {
         let Ok(files) = fs::read_dir(&self.folder) else {
             return;
         };
         let now = SystemTime::now();
-        let mut entries = Vec::new();
+        let mut kept = Vec::new();
         for file in files.flatten() {
             let path = file.path();
             // Of a link itself, not of what it leads to.
@@ -134,21 +158,24 @@ impl Cache {
             };
             let used = metadata.modified().unwrap_or(UNIX_EPOCH);
             match path.extension().and_then(OsStr::to_str) {
-                Some(ENTRY) if metadata.is_file() => entries.push((used, metadata.len(), path)),
                 Some(UNFINISHED) if now.duration_since(used).is_ok_and(|age| age > ABANDONED) => {
                     let _ = fs::remove_file(path);
+                }
+                // Unfinished ones count: writers may be killed faster than that.
+                Some(ENTRY | UNFINISHED) if metadata.is_file() => {
+                    kept.push((used, metadata.len(), path));
                 }
                 _ => {}
             }
         }
-        entries.sort();
-        let mut size: u64 = entries.iter().map(|(_, size, _)| size).sum();
-        for (_, entry, path) in entries {
+        kept.sort();
+        let mut size = len + kept.iter().map(|(_, size, _)| size).sum::<u64>();
+        for (_, file, path) in kept {
             if size <= self.limit {
                 break;
             }
             let _ = fs::remove_file(path);
-            size -= entry;
+            size -= file;
         }
     }
 }
@@ -201,3 +228,11 @@ fn unseal(key: Key, mut entry: Vec<u8>) -> Option<Vec<u8>> {
 #[cfg(test)]
 #[path = "cache_tests.rs"]
 mod tests;
+
+#[cfg(all(test, target_os = "linux"))]
+#[path = "cache_faults.rs"]
+mod faults;
+
+#[cfg(all(test, target_os = "linux"))]
+#[path = "cache_disks.rs"]
+mod disks;

@@ -50,7 +50,8 @@
 //! What NVRTC compiles is kept on disk for the next process, in `$JAX_CALLABLE_CACHE_DIR`, which
 //! is `$XDG_CACHE_HOME/jax-callable` or `~/.cache/jax-callable` unless it is set; set to nothing,
 //! it turns this off. Up to 256 MiB are kept, the most recently used. Removing the folder is safe
-//! at any time. Sources that `#include` other files are compiled anew in each process.
+//! at any time. Where it cannot be written, because the disk is full or read-only, each process
+//! compiles for itself, and says so once on standard error. Sources that `#include` other files are compiled anew in each process.
 //!
 //! `cudarc` is re-exported as [`jax_callable::cudarc`](crate::cudarc). Use that one: its
 //! CUDA version is chosen by the features of this crate, and cannot be chosen twice.

@@ -1,9 +1,10 @@
 //! Call frames made in Rust, right ones and hostile ones.
 
-use super::host::{self, Context, Failure};
+use super::host::Context;
+#[cfg(any(test, fuzzing))]
+use super::host::{self, Failure};
 use super::sys::{self, attr_type};
 use crate::dtype::DataType;
-use crate::element::Element;
 use std::ffi::c_void;
 use std::ptr;
 
@@ -53,6 +54,7 @@ impl FrameSpec {
     /// # Safety
     /// Each buffer's `data` is null or points to memory for its type and dimensions, which
     /// may be read, and for `rets` written, during the call.
+    #[cfg(any(test, fuzzing))]
     pub(crate) unsafe fn call(
         &mut self,
         handler: sys::Handler,
@@ -65,7 +67,8 @@ impl FrameSpec {
         unsafe { host::take_error(error) }.map_or(Ok(()), Err)
     }
 
-    /// Builds the frame, for as long as `work` runs.
+    /// Builds the frame, for as long as `work` runs. Its lists, and the dimensions of its buffers,
+    /// have one entry more than they say, so that `work` may raise their sizes by one.
     pub(crate) fn with_frame<T>(
         &mut self,
         api: *const sys::Api,
@@ -74,19 +77,24 @@ impl FrameSpec {
     ) -> T {
         // XLA sorts attributes by name.
         self.attrs.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut args: Vec<_> = self.args.iter_mut().map(buffer).collect();
-        let mut rets: Vec<_> = self.rets.iter_mut().map(buffer).collect();
-        let mut args = Pointers::new(&mut args, sys::BUFFER);
-        let mut rets = Pointers::new(&mut rets, sys::BUFFER);
+        let mut dims: [Vec<_>; 2] = [&self.args, &self.rets].map(|list| spare_dims(list));
+        let [arg_dims, ret_dims] = &mut dims;
+        let mut args = buffers(&self.args, arg_dims);
+        let mut rets = buffers(&self.rets, ret_dims);
+        let mut args = Pointers::new(&mut args);
+        let mut rets = Pointers::new(&mut rets);
         let mut attrs: Vec<_> = self
             .attrs
             .iter_mut()
             .map(|(_, attr)| Attr::new(attr))
             .collect();
-        let mut attr_types: Vec<_> = attrs.iter().map(Attr::ty).collect();
-        let mut attr_pointers: Vec<_> = attrs.iter_mut().map(Attr::as_ptr).collect();
+        let num_attrs = attrs.len();
+        let mut attr_types: Vec<_> = attrs.iter().map(Attr::ty).chain([0]).collect();
+        let null = [ptr::null_mut()];
+        let mut attr_pointers: Vec<_> = attrs.iter_mut().map(Attr::as_ptr).chain(null).collect();
         let mut names: Vec<_> = self.attrs.iter().map(|(name, _)| span(name)).collect();
-        let mut name_pointers: Vec<_> = names.iter_mut().map(ptr::from_mut).collect();
+        let names = names.iter_mut().map(ptr::from_mut);
+        let mut name_pointers: Vec<_> = names.chain([ptr::null_mut()]).collect();
         let mut extension = sys::ExtensionBase {
             struct_size: size_of::<sys::ExtensionBase>(),
             ty: 12345,
@@ -107,7 +115,7 @@ impl FrameSpec {
             attrs: sys::Attrs {
                 struct_size: size_of::<sys::Attrs>(),
                 extension_start: ptr::null_mut(),
-                size: attr_types.len() as i64,
+                size: num_attrs as i64,
                 types: attr_types.as_mut_ptr(),
                 names: name_pointers.as_mut_ptr(),
                 attrs: attr_pointers.as_mut_ptr(),
@@ -118,8 +126,10 @@ impl FrameSpec {
 }
 
 /// Asks a handler for its metadata: major and minor version, and the traits.
-#[cfg(test)]
-pub(crate) fn metadata(handler: sys::Handler, api: *const sys::Api) -> (i32, i32, u32) {
+///
+/// As XLA does, without a context, with an extension in front that nobody knows, and on old versions
+/// without a table.
+pub(crate) fn metadata(handler: sys::Handler, api: Option<&'static sys::Api>) -> (i32, i32, u32) {
     let mut metadata = sys::Metadata {
         struct_size: sys::METADATA_SIZE,
         api_version: sys::ApiVersion {
@@ -153,7 +163,7 @@ pub(crate) fn metadata(handler: sys::Handler, api: *const sys::Api) -> (i32, i32
     let mut frame = sys::CallFrame {
         struct_size: sys::CALL_FRAME_SIZE,
         extension_start: &mut unknown,
-        api,
+        api: api.map_or(ptr::null(), ptr::from_ref),
         ctx: ptr::null_mut(),
         stage: sys::stage::EXECUTE,
         args: empty(),
@@ -178,20 +188,29 @@ pub(crate) fn metadata(handler: sys::Handler, api: *const sys::Api) -> (i32, i32
     )
 }
 
-fn buffer(spec: &mut BufferSpec) -> sys::Buffer {
-    sys::Buffer {
-        struct_size: size_of::<sys::Buffer>(),
-        extension_start: ptr::null_mut(),
-        dtype: spec.dtype,
-        data: spec.data.cast(),
-        rank: spec.dims.len() as i64,
-        // XLA promises nothing about `dims` where there are none.
-        dims: if spec.dims.is_empty() {
-            ptr::null_mut()
-        } else {
-            spec.dims.as_mut_ptr()
-        },
-    }
+/// The dimensions of buffers, with a 1 behind them.
+fn spare_dims(list: &[BufferSpec]) -> Vec<Vec<i64>> {
+    let dims = list.iter().map(|spec| spec.dims.iter().copied());
+    dims.map(|dims| dims.chain([1]).collect()).collect()
+}
+
+fn buffers(list: &[BufferSpec], dims: &mut [Vec<i64>]) -> Vec<sys::Buffer> {
+    let pairs = list.iter().zip(dims);
+    pairs
+        .map(|(spec, dims)| sys::Buffer {
+            struct_size: size_of::<sys::Buffer>(),
+            extension_start: ptr::null_mut(),
+            dtype: spec.dtype,
+            data: spec.data.cast(),
+            rank: spec.dims.len() as i64,
+            // XLA promises nothing about `dims` where there are none.
+            dims: if spec.dims.is_empty() {
+                ptr::null_mut()
+            } else {
+                dims.as_mut_ptr()
+            },
+        })
+        .collect()
 }
 
 fn span(text: &str) -> sys::ByteSpan {
@@ -207,10 +226,14 @@ struct Pointers {
 }
 
 impl Pointers {
-    fn new<T>(values: &mut [T], ty: i32) -> Pointers {
+    fn new(buffers: &mut [sys::Buffer]) -> Pointers {
+        let types = [vec![sys::BUFFER; buffers.len()], vec![0]].concat();
+        let pointers = buffers
+            .iter_mut()
+            .map(|buffer| ptr::from_mut(buffer).cast());
         Pointers {
-            types: vec![ty; values.len()],
-            pointers: values.iter_mut().map(|v| ptr::from_mut(v).cast()).collect(),
+            types,
+            pointers: pointers.chain([ptr::null_mut()]).collect(),
         }
     }
 
@@ -218,7 +241,7 @@ impl Pointers {
         sys::Buffers {
             struct_size: size_of::<sys::Buffers>(),
             extension_start: ptr::null_mut(),
-            size: self.types.len() as i64,
+            size: self.types.len() as i64 - 1,
             types: self.types.as_mut_ptr(),
             buffers: self.pointers.as_mut_ptr(),
         }
@@ -272,96 +295,4 @@ impl Attr {
             Attr::Str(text) => ptr::from_mut(text).cast(),
         }
     }
-}
-
-/// Memory for a buffer, aligned as XLA's is at least.
-#[derive(Clone)]
-pub(crate) struct Memory(Vec<u128>);
-
-impl Memory {
-    /// Room for `size` bytes, filled with a byte that is not a likely result.
-    pub(crate) fn unwritten(size: usize) -> Memory {
-        Memory(vec![
-            u128::from_ne_bytes([0xA5; 16]);
-            size.div_ceil(size_of::<u128>())
-        ])
-    }
-
-    pub(crate) fn of<T: Element>(values: &[T]) -> Memory {
-        let mut memory = Memory::unwritten(size_of_val(values));
-        // SAFETY: the room is large enough and its own.
-        unsafe {
-            ptr::copy_nonoverlapping(values.as_ptr(), memory.as_mut_ptr().cast(), values.len())
-        };
-        memory
-    }
-
-    pub(crate) fn to_vec<T: Element>(&self, len: usize) -> Vec<T> {
-        assert!(len * size_of::<T>() <= size_of_val(self.0.as_slice()));
-        // SAFETY: there is room for `len` elements, aligned, and an `Element` may have any
-        // bit pattern.
-        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast::<T>(), len) }.to_vec()
-    }
-
-    pub(crate) fn as_mut_ptr(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr().cast()
-    }
-}
-
-/// A buffer with its memory.
-pub(crate) struct HostBuffer {
-    pub(crate) dtype: DataType,
-    pub(crate) dims: Vec<i64>,
-    pub(crate) memory: Memory,
-}
-
-/// Where a result is.
-pub(crate) enum HostResult {
-    Own(HostBuffer),
-    /// In the buffer of this operand.
-    Operand(usize),
-}
-
-impl HostBuffer {
-    fn spec(&mut self) -> BufferSpec {
-        let numel: usize = self.dims.iter().map(|&dim| dim as usize).product();
-        assert!(
-            numel * self.dtype.size() <= size_of_val(self.memory.0.as_slice()),
-            "an input has a shape and no data: such a call is to be instantiated, not run"
-        );
-        BufferSpec {
-            dtype: self.dtype as i32,
-            dims: self.dims.clone(),
-            data: self.memory.as_mut_ptr(),
-        }
-    }
-}
-
-/// Runs the stages of a target as XLA does on the CPU.
-pub(crate) fn run(
-    (instantiate, execute): (sys::Handler, sys::Handler),
-    api: &sys::Api,
-    context: &Context,
-    attrs: Vec<(String, AttrSpec)>,
-    operands: &mut [HostBuffer],
-    results: &mut [HostResult],
-) -> Result<(), Failure> {
-    let mut frame = FrameSpec::new(sys::stage::INSTANTIATE);
-    frame.attrs = attrs;
-    // SAFETY: there are no buffers.
-    unsafe { frame.call(instantiate, api, context)? };
-    frame.stage = sys::stage::EXECUTE;
-    frame.args = operands.iter_mut().map(HostBuffer::spec).collect();
-    frame.rets = results
-        .iter_mut()
-        .map(|result| match result {
-            HostResult::Own(buffer) => buffer.spec(),
-            HostResult::Operand(index) => frame.args[*index].clone(),
-        })
-        .collect();
-    // SAFETY: `spec` checked that each buffer's own memory is large enough, and it is
-    // borrowed for as long as this runs, late tasks included.
-    let outcome = unsafe { frame.call(execute, api, context) };
-    context.finish_tasks();
-    outcome
 }

@@ -1,18 +1,16 @@
-//! Calls: arguments in, results out.
+//! Calls: what they are given.
 
 use super::value::{IntoStatic, Spec, sealed::Sealed};
-use super::{Outcome, Target};
-use crate::dims::{self, Shapes};
+use super::{Damage, Target};
 use crate::element::Element;
-use crate::error::{Error, Result};
-use crate::ffi::host::{self, Context};
-use crate::ffi::host_frame::{self, AttrSpec, HostResult, Memory};
-use crate::ffi::host_site::{CallSite, Layout};
-use crate::plan::{BATCH, OUTPUT_DIMS};
-use crate::signature::{Kind, Param, Platform};
+use crate::ffi::host::{MINOR_VERSIONS, Settings};
+use crate::ffi::host_frame::AttrSpec;
+use crate::ffi::host_memory::Memory;
+use crate::signature::{Kind, Param};
 use std::collections::HashMap;
+use std::fmt;
 
-/// A call of a target, as XLA would make it.
+/// A call of a target, as XLA would make it: its arguments by name, and what the host is like.
 ///
 /// The methods that name a parameter panic if the callable has none of that name and kind:
 /// a test that is wrong itself should say so.
@@ -20,21 +18,41 @@ use std::collections::HashMap;
 #[derive(Clone)]
 pub struct Call {
     pub(super) target: Target,
-    values: HashMap<&'static str, AttrSpec>,
+    pub(super) values: HashMap<&'static str, AttrSpec>,
     pub(super) inputs: HashMap<&'static str, Input>,
     pub(super) output_dims: HashMap<&'static str, Vec<i64>>,
-    pub(super) batch: Option<usize>,
-    alias: bool,
-    api_version: i32,
-    num_threads: usize,
+    /// The sizes of the batch axes.
+    pub(super) batch: Vec<usize>,
+    pub(super) alias: bool,
+    pub(super) host: Settings,
+    pub(super) damages: Vec<Damage>,
 }
 
 #[derive(Clone)]
 pub(super) struct Input {
-    pub(super) batched: bool,
-    /// Without batch axis and packed dimensions.
+    pub(super) axes: Axes,
+    /// Without batch axes and packed dimensions.
     pub(super) dims: Vec<i64>,
-    pub(super) memory: Memory,
+    /// None if only the shape was given.
+    pub(super) memory: Option<Memory>,
+}
+
+/// The batch axes of an input.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Axes {
+    /// For each whether it is the batch's; else its size is 1.
+    Some(Vec<bool>),
+    /// It has none, whatever the batch.
+    None,
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("target", &self.target.path())
+            .field("values", &self.values)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Call {
@@ -44,10 +62,15 @@ impl Call {
             values: HashMap::new(),
             inputs: HashMap::new(),
             output_dims: HashMap::new(),
-            batch: None,
+            batch: Vec::new(),
             alias: true,
-            api_version: 3,
-            num_threads: 2,
+            host: Settings {
+                api_version: 3,
+                num_threads: 2,
+                device_ordinal: 0,
+                run_id: 1,
+            },
+            damages: Vec::new(),
         }
     }
 
@@ -66,56 +89,89 @@ impl Call {
     /// # Panics
     /// Also if the shape has another number of elements than `data`.
     #[track_caller]
-    pub fn input<T: Element, const N: usize>(
-        self,
-        name: &str,
-        shape: [usize; N],
-        data: &[T],
-    ) -> Call {
-        self.any_input(name, &shape, data, false)
+    pub fn input<T: Element>(self, name: &str, shape: impl AsRef<[usize]>, data: &[T]) -> Call {
+        let axes = vec![false; self.batch.len()];
+        self.any_input(name, shape.as_ref(), data, Axes::Some(axes))
     }
 
     /// Gives an input or in-out that `jax.vmap` has batched: `data` holds as many arrays of
-    /// this shape as [`Call::batch_size`] says, one after the other.
+    /// this shape as the batch has elements, one after the other.
     #[track_caller]
-    pub fn batched_input<T: Element, const N: usize>(
+    pub fn batched_input<T: Element>(
         self,
         name: &str,
-        shape: [usize; N],
+        shape: impl AsRef<[usize]>,
         data: &[T],
     ) -> Call {
-        assert!(self.batch.is_some(), "call `batch_size` first");
-        self.any_input(name, &shape, data, true)
+        let axes = self.all_axes();
+        self.any_input(name, shape.as_ref(), data, axes)
     }
 
-    /// Gives the shape of an input or in-out alone, for a call site, which gets its data when it is
-    /// executed.
+    /// Gives an input in a nested batch: for each batch axis whether it has that. `data` holds an
+    /// array of this shape for each index of the axes that it has.
+    ///
+    /// Axes that an input does not have are of size 1 in its buffer. Without any entry, `axes`
+    /// stands for an input that has no batch axes at all, as there are in sharded calls.
     #[track_caller]
-    pub fn input_shape<const N: usize>(self, name: &str, shape: [usize; N]) -> Call {
-        self.shape(name, &shape, false)
+    pub fn input_along<T: Element>(
+        self,
+        name: &str,
+        axes: impl AsRef<[bool]>,
+        shape: impl AsRef<[usize]>,
+        data: &[T],
+    ) -> Call {
+        let axes = match axes.as_ref() {
+            [] => Axes::None,
+            axes => {
+                let rank = self.batch.len();
+                assert_eq!(axes.len(), rank, "`{name}`: one entry for each batch axis");
+                Axes::Some(axes.to_vec())
+            }
+        };
+        self.any_input(name, shape.as_ref(), data, axes)
+    }
+
+    /// Gives the shape of an input or in-out alone, for a call site that is executed with arrays of
+    /// the caller's.
+    #[track_caller]
+    pub fn input_shape(self, name: &str, shape: impl AsRef<[usize]>) -> Call {
+        let axes = vec![false; self.batch.len()];
+        self.shape(name, shape.as_ref(), Axes::Some(axes))
     }
 
     /// The same for an input that `jax.vmap` has batched.
     #[track_caller]
-    pub fn batched_input_shape<const N: usize>(self, name: &str, shape: [usize; N]) -> Call {
-        assert!(self.batch.is_some(), "call `batch_size` first");
-        self.shape(name, &shape, true)
+    pub fn batched_input_shape(self, name: &str, shape: impl AsRef<[usize]>) -> Call {
+        let axes = self.all_axes();
+        self.shape(name, shape.as_ref(), axes)
     }
 
-    /// Makes it a call for a whole batch, as `jax.vmap` does. In-outs must be batched;
-    /// results are.
-    pub fn batch_size(mut self, size: usize) -> Call {
-        self.batch = Some(size);
+    /// Makes it a call for a whole batch, as `jax.vmap` does; before inputs are given. In-outs
+    /// must be batched; results are.
+    pub fn batch_size(self, size: usize) -> Call {
+        self.batch_sizes([size])
+    }
+
+    /// The same for `jax.vmap`s of each other: the sizes of their batches, outermost first.
+    ///
+    /// # Panics
+    /// If inputs were given before.
+    #[track_caller]
+    pub fn batch_sizes(mut self, sizes: impl AsRef<[usize]>) -> Call {
+        assert!(
+            self.inputs.is_empty(),
+            "the batch comes before the inputs, which it changes"
+        );
+        self.batch = sizes.as_ref().to_vec();
         self
     }
 
     /// Chooses the shape of an output for this call, as `output_dims=` does in Python.
     /// Without it the shapes follow the callable's rules.
     #[track_caller]
-    pub fn output_dims<const N: usize>(mut self, name: &str, shape: [usize; N]) -> Call {
+    pub fn output_dims(mut self, name: &str, shape: impl AsRef<[usize]>) -> Call {
         let param = self.param(name, |p| p.ty.kind == Kind::ArrayMut && !p.in_out);
-        self.output_dims
-            .insert(param.name, shape.map(|dim| dim as i64).to_vec());
+        self.output_dims.insert(param.name, signed(shape.as_ref()));
         self
     }
 
@@ -126,180 +182,90 @@ impl Call {
         self
     }
 
-    /// Chooses the version of XLA's FFI API, 0.`minor` with `minor` from 1 to 5.
+    /// Chooses the version of XLA's FFI API, 0.`minor` with `minor` from 1 to 5. Each has another
+    /// table of functions. The default is 0.3.
     ///
     /// # Panics
     /// If there is no such version.
     #[track_caller]
     pub fn api_version(mut self, minor: i32) -> Call {
         assert!(
-            host::MINOR_VERSIONS.contains(&minor),
+            MINOR_VERSIONS.contains(&minor),
             "there is no XLA FFI API 0.{minor} here"
         );
-        self.api_version = minor;
+        self.host.api_version = minor;
         self
     }
 
-    /// Chooses the size of XLA's thread pool.
+    /// Chooses the size of XLA's thread pool, 2 by default.
     pub fn num_threads(mut self, num_threads: usize) -> Call {
-        self.num_threads = num_threads;
+        self.host.num_threads = num_threads as i64;
         self
     }
 
-    /// Runs it.
-    ///
-    /// # Errors
-    /// The error that JAX would raise: the message begins with `crate.f: `.
-    ///
-    /// # Panics
-    /// If an input is missing, or only its shape was given. (A missing static attribute is the
-    /// handler's to find.)
-    pub fn run(self) -> Result<Outcome> {
-        let target = self.target;
-        let callable = target.callable;
-        assert!(
-            callable.platform() == Platform::Cpu,
-            "`{}` runs on a GPU: `instantiate` it",
-            callable.name
-        );
-        let (operands, results) = self.layouts()?;
-        let inputs = self.inputs();
-        let mut operands: Vec<_> = operands
-            .into_iter()
-            .zip(&inputs)
-            .map(|(layout, input)| layout.buffer(Some(&input.memory)))
-            .collect();
-        let mut results: Vec<_> = results
-            .into_iter()
-            .map(|layout| match layout.operand {
-                Some(operand) if self.alias => HostResult::Operand(operand),
-                _ => HostResult::Own(layout.buffer(None)),
-            })
-            .collect();
-        let mut context = Context::new();
-        context.num_threads = self.num_threads as i64;
-        host_frame::run(
-            (target.handlers.instantiate, target.handlers.execute),
-            host::table(self.api_version),
-            &context,
-            self.attrs(),
-            &mut operands,
-            &mut results,
-        )
-        .map_err(Error::from)?;
-        let results = callable
-            .results()
-            .zip(results)
-            .map(|((_, param), result)| {
-                let buffer = match &result {
-                    HostResult::Own(buffer) => buffer,
-                    HostResult::Operand(operand) => &operands[*operand],
-                };
-                (param.name, (buffer.dims.clone(), buffer.memory.clone()))
-            })
-            .collect();
-        Ok(Outcome { callable, results })
+    /// Chooses the device, 0 by default, for [`run`](Call::run): the number that
+    /// [`cpu::Context`](crate::cpu::Context) has.
+    pub fn device_ordinal(mut self, device_ordinal: i32) -> Call {
+        self.host.device_ordinal = device_ordinal;
+        self
     }
 
-    /// Runs INSTANTIATE alone, for calls that are executed again and again: a call site, as an
-    /// executable of XLA has it.
-    ///
-    /// # Errors
-    /// As for [`run`](Call::run).
-    ///
-    /// # Panics
-    /// If an input is missing.
-    pub fn instantiate(self) -> Result<CallSite> {
-        let (operands, results) = self.layouts()?;
-        CallSite::new(
-            self.target.handlers,
-            self.api_version,
-            self.attrs(),
-            operands,
-            results,
-        )
-    }
-
-    fn inputs(&self) -> Vec<&Input> {
-        let operands = self.target.callable.operands();
-        operands.map(|(_, param)| self.given(param)).collect()
-    }
-
-    /// The buffers: operands, then results with scratch behind them.
-    fn layouts(&self) -> Result<(Vec<Layout>, Vec<Layout>)> {
-        let (callable, batch) = (self.target.callable, self.batch);
-        let inputs = self.inputs();
-        let operands: Vec<_> = callable
-            .operands()
-            .zip(&inputs)
-            .map(|((_, param), input)| {
-                let size = batch.filter(|_| input.batched);
-                Layout::new(param, full_dims(param, &input.dims, size, batch), None)
-            })
-            .collect();
-        let shapes = self.output_shapes(&inputs)?;
-        let mut results: Vec<_> = callable
-            .results()
-            .zip(shapes)
-            .map(|((index, param), dims)| {
-                let operand = callable.operands().position(|(i, _)| i == index);
-                Layout::new(param, full_dims(param, &dims, batch, batch), operand)
-            })
-            .collect();
-        let known = Known {
-            call: self,
-            inputs: &inputs,
-        };
-        let scratch = callable
-            .scratch()
-            .zip(dims::infer_scratch(callable, &known)?);
-        results.extend(scratch.map(|((_, param), dims)| {
-            Layout::new(param, full_dims(param, &dims, None, None), None)
-        }));
-        Ok((operands, results))
+    /// Chooses the number of the launch, 1 by default, that [`cpu::Context`](crate::cpu::Context)
+    /// has.
+    pub fn run_id(mut self, run_id: i64) -> Call {
+        self.host.run_id = run_id;
+        self
     }
 
     #[track_caller]
-    fn shape(mut self, name: &str, shape: &[usize], batched: bool) -> Call {
+    fn all_axes(&self) -> Axes {
+        assert!(!self.batch.is_empty(), "call `batch_size` first");
+        Axes::Some(vec![true; self.batch.len()])
+    }
+
+    #[track_caller]
+    fn shape(mut self, name: &str, shape: &[usize], axes: Axes) -> Call {
         let param = self.operand(name);
         assert!(param.ty.rank == shape.len(), "`{name}` has another rank");
         let input = Input {
-            batched,
-            dims: shape.iter().map(|&dim| dim as i64).collect(),
-            memory: Memory::unwritten(0),
+            axes,
+            dims: signed(shape),
+            memory: None,
         };
         self.inputs.insert(param.name, input);
         self
     }
 
     #[track_caller]
-    fn any_input<T: Element>(
-        mut self,
-        name: &str,
-        shape: &[usize],
-        data: &[T],
-        batched: bool,
-    ) -> Call {
+    fn any_input<T: Element>(self, name: &str, shape: &[usize], data: &[T], axes: Axes) -> Call {
         let param = self.operand(name);
-        let copies = if batched { self.batch.unwrap_or(1) } else { 1 };
+        let copies = self.axis_sizes(&axes).iter().product::<usize>();
         assert_eq!(
             shape.iter().product::<usize>() * copies,
             data.len(),
             "the shape of `{name}` has another number of elements than its data"
         );
         assert!(
-            param.ty.dtype == Some(T::DTYPE)
-                && param.ty.packed == T::PACKED
-                && param.ty.rank == shape.len(),
-            "`{name}` has another element type or rank"
+            param.ty.dtype == Some(T::DTYPE) && param.ty.packed == T::PACKED,
+            "`{name}` has another element type"
         );
-        let input = Input {
-            batched,
-            dims: shape.iter().map(|&dim| dim as i64).collect(),
-            memory: Memory::of(data),
-        };
-        self.inputs.insert(param.name, input);
-        self
+        let mut call = self.shape(name, shape, axes);
+        let input = call.inputs.get_mut(param.name).expect("it was given");
+        input.memory = Some(Memory::of(data));
+        call
+    }
+
+    /// The leading dimensions of an input.
+    pub(super) fn axis_sizes(&self, axes: &Axes) -> Vec<usize> {
+        match axes {
+            Axes::Some(axes) => {
+                let pairs = axes.iter().zip(&self.batch);
+                pairs
+                    .map(|(&has, &size)| if has { size } else { 1 })
+                    .collect()
+            }
+            Axes::None => Vec::new(),
+        }
     }
 
     #[track_caller]
@@ -311,103 +277,19 @@ impl Call {
 
     #[track_caller]
     fn param(&self, name: &str, fits: impl Fn(&Param) -> bool) -> &'static Param {
-        let params = self.target.callable.params;
-        let param = params.iter().find(|p| p.name == name && fits(p));
-        param.unwrap_or_else(|| {
-            panic!(
-                "`{}` has no such parameter `{name}`",
-                self.target.callable.name
-            )
-        })
+        let callable = self.target.callable;
+        let param = callable.params.iter().find(|p| p.name == name && fits(p));
+        param.unwrap_or_else(|| panic!("`{}` has no such parameter `{name}`", callable.name))
     }
 
     #[track_caller]
-    fn given(&self, param: &Param) -> &Input {
+    pub(super) fn given(&self, param: &Param) -> &Input {
         self.inputs
             .get(param.name)
             .unwrap_or_else(|| panic!("the input `{}` is not given", param.name))
     }
-
-    /// The own dimensions of all results.
-    fn output_shapes(&self, inputs: &[&Input]) -> Result<Vec<Vec<i64>>> {
-        let callable = self.target.callable;
-        let outputs = || callable.results().filter(|(_, param)| !param.in_out);
-        let mut inferred = if outputs().all(|(_, p)| self.output_dims.contains_key(p.name)) {
-            Vec::new()
-        } else {
-            dims::infer(callable, &Known { call: self, inputs })?
-        }
-        .into_iter();
-        callable
-            .results()
-            .map(|(_, param)| {
-                if param.in_out {
-                    return Ok(self.given(param).dims.clone());
-                }
-                let inferred = inferred.next();
-                let given = self.output_dims.get(param.name).cloned();
-                given.or(inferred).ok_or_else(|| {
-                    Error::invalid_argument(format!("nothing gives the shape of `{}`", param.name))
-                })
-            })
-            .collect()
-    }
-
-    fn attrs(&self) -> Vec<(String, AttrSpec)> {
-        let values = self.values.iter();
-        let mut attrs: Vec<_> = values
-            .map(|(name, value)| ((*name).to_owned(), value.clone()))
-            .collect();
-        let mut own = |name: &str, text: String| attrs.push((name.into(), AttrSpec::Str(text)));
-        if self.batch.is_some() {
-            let axes = self
-                .inputs()
-                .into_iter()
-                .map(|input| if input.batched { "1" } else { "0" });
-            own(BATCH, axes.collect::<Vec<_>>().join(","));
-        }
-        if !self.output_dims.is_empty() {
-            own(OUTPUT_DIMS, "call".into());
-        }
-        attrs
-    }
 }
 
-/// What the shapes of outputs follow from.
-struct Known<'a> {
-    call: &'a Call,
-    inputs: &'a [&'a Input],
-}
-
-impl Shapes for Known<'_> {
-    fn operand(&self, index: usize) -> &[i64] {
-        &self.inputs[index].dims
-    }
-
-    fn result(&self, _: usize) -> &[i64] {
-        unreachable!("results are what is inferred")
-    }
-
-    fn scratch(&self, _: usize) -> &[i64] {
-        unreachable!("scratch is what is inferred")
-    }
-
-    fn number(&self, param: usize) -> Result<i64> {
-        let name = self.call.target.callable.params[param].name;
-        match self.call.values.get(name) {
-            Some(AttrSpec::I64(value)) => Ok(*value),
-            _ => Err(Error::invalid_argument(format!("`{name}` is not given"))),
-        }
-    }
-}
-
-/// The batch axis, if the call is a batch's (of size 1 where the array is not), then the
-/// own dimensions, then the packed ones.
-fn full_dims(param: &Param, own: &[i64], size: Option<usize>, batch: Option<usize>) -> Vec<i64> {
-    let axis = batch.map(|_| size.unwrap_or(1) as i64);
-    let packed = param.ty.packed.iter().map(|&dim| dim as i64);
-    axis.into_iter()
-        .chain(own.iter().copied())
-        .chain(packed)
-        .collect()
+fn signed(shape: &[usize]) -> Vec<i64> {
+    shape.iter().map(|&dim| dim as i64).collect()
 }

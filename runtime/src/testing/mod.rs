@@ -31,14 +31,23 @@
 //! # }
 //! ```
 
+#[cfg(feature = "ndarray")]
+mod arrays;
 mod call;
+mod damage;
+mod layout;
 mod outcome;
 mod promise;
+mod run;
 mod target;
 mod value;
 
 pub use crate::ffi::host_site::CallSite;
 pub use call::Call;
+pub use damage::{Damage, DamageReport};
 pub use outcome::Outcome;
-pub use target::Target;
+pub use target::{Metadata, Target};
 pub use value::IntoStatic;
+
+#[cfg(test)]
+mod tests;

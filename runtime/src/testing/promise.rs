@@ -1,11 +1,11 @@
 //! The check of what an author promises with `batch_dims`.
 
-use super::call::Input;
+use super::call::{Axes, Input};
 use super::{Call, Outcome};
 use crate::dtype::DataType;
 use crate::error::{Code, Error, Result};
 use crate::f8;
-use crate::ffi::host_frame::Memory;
+use crate::ffi::host_memory::Memory;
 use crate::signature::{Callable, Dim, Kind, Param};
 use std::ops::Range;
 
@@ -16,9 +16,9 @@ impl Call {
     /// # Panics
     /// Also if the array has another rank.
     #[track_caller]
-    pub fn random_input<const N: usize>(mut self, name: &str, shape: [usize; N]) -> Call {
+    pub fn random_input(self, name: &str, shape: impl AsRef<[usize]>) -> Call {
         let param = self.operand(name);
-        assert!(param.ty.rank == N, "`{name}` has another rank");
+        let shape = shape.as_ref();
         let dtype = param.ty.dtype.expect("an array has an element type");
         let numel = shape.iter().chain(param.ty.packed).product::<usize>();
         let mut state = name.bytes().fold(0, |hash: u64, byte| {
@@ -27,13 +27,10 @@ impl Call {
         let data: Vec<u8> = (0..numel)
             .flat_map(|_| encode(dtype, small_integer(&mut state), small_integer(&mut state)))
             .collect();
-        let input = Input {
-            batched: false,
-            dims: shape.iter().map(|&dim| dim as i64).collect(),
-            memory: Memory::of(&data),
-        };
-        self.inputs.insert(param.name, input);
-        self
+        let mut call = self.input_shape(name, shape);
+        let input = call.inputs.get_mut(param.name).expect("it was given");
+        input.memory = Some(Memory::of(&data));
+        call
     }
 
     /// Checks the promise `batch_dims`, on which `jax.vmap` and the partitioning over devices
@@ -83,7 +80,7 @@ impl Call {
     /// If nothing is promised, a promised dimension is shorter than 2, or it is a call for a
     /// batch or with `output_dims`.
     #[track_caller]
-    pub fn check_batch_dims(self) -> Result<()> {
+    pub fn check_batch_dims(&self) -> Result<()> {
         let callable = self.target.callable;
         let name = callable.name;
         assert!(
@@ -91,10 +88,10 @@ impl Call {
             "`{name}` has no `batch_dims`, so nothing is promised"
         );
         assert!(
-            self.batch.is_none() && self.output_dims.is_empty(),
+            self.batch.is_empty() && self.output_dims.is_empty(),
             "`{name}`: check it without `batch_size` and `output_dims`"
         );
-        let whole = self.clone().run()?;
+        let whole = self.run()?;
         for &dim in callable.batch_dims {
             let is_cut = |param: &Param| leads(callable, param, dim);
             let first = callable.operands().find(|(_, param)| is_cut(param));
@@ -160,12 +157,12 @@ fn cut(param: &Param, input: &Input, piece: Range<usize>) -> Input {
         .chain(param.ty.packed.iter().copied())
         .product::<usize>()
         * scalar_size(param);
-    let bytes = input.memory.to_vec::<u8>(dims[0] as usize * row);
+    let bytes = input.memory.as_ref().expect("the whole call ran").bytes();
     dims[0] = piece.len() as i64;
     Input {
-        batched: false,
+        axes: Axes::Some(Vec::new()),
         dims,
-        memory: Memory::of(&bytes[piece.start * row..piece.end * row]),
+        memory: Some(Memory::of(&bytes[piece.start * row..piece.end * row])),
     }
 }
 
@@ -176,12 +173,7 @@ fn difference(
     part: &Outcome,
     piece: Option<Range<usize>>,
 ) -> Option<String> {
-    let bytes = |outcome: &Outcome| {
-        let (dims, memory) = &outcome.results[param.name];
-        let numel = dims.iter().map(|&dim| dim as usize).product::<usize>();
-        memory.to_vec::<u8>(numel * scalar_size(param))
-    };
-    let (mut expected, got) = (bytes(whole), bytes(part));
+    let (mut expected, got) = (whole.bytes(param.name), part.bytes(param.name));
     let mut shape = whole.shape(param.name);
     if let Some(piece) = piece {
         let row = expected.len() / shape[0];

@@ -12,6 +12,7 @@ mod meeting;
 mod modes;
 mod overrun;
 mod preload;
+mod race;
 mod shapes;
 mod state;
 

@@ -171,7 +171,8 @@ def test_another_abi_version(sibling, monkeypatch, abi, remedy):
     monkeypatch.setenv("IMPOSTOR_ABI", str(abi))
     with pytest.raises(errors.AbiVersionError) as error:
         jax_callable.load(sibling("fixture_impostor"))
-    assert f"has ABI version {abi}, this Python package reads version 1; " in str(error.value)
+    ours = f"this Python package (jax-callable {jax_callable.__version__}) reads version 1"
+    assert f"has ABI version {abi}, {ours}; " in str(error.value)
     assert remedy in str(error.value)
 
 

@@ -106,6 +106,8 @@ def test_ever_new_shapes(ops, numbers):
             assert mix.graphs.statistics()["staged_bytes"] == 0
         return host_bytes(), device_bytes()
 
+    for mix in both:
+        mix.graphs.max = "default"
     launches = sum(mix.graphs.statistics()["launches"] for mix in both)
     used = [chunk(1 + n * 500, 50) for n in range(20)]
     assert sum(mix.graphs.statistics()["launches"] for mix in both) - launches == 10_000

@@ -113,6 +113,27 @@ fn foreign_streams_are_not_captured() {
     expect_misuse(&gpu, "a capture is begun on a foreign stream");
 }
 
+#[test]
+fn graphs_are_not_launched_on_foreign_streams() {
+    let gpu = Gpu::begin(0);
+    let stream = gpu.stream(0);
+    on(&gpu, &stream, |s| {
+        let (mut own, mut graph, mut executable) = (null_mut(), null_mut(), null_mut());
+        // SAFETY: all is made and destroyed here.
+        unsafe {
+            sys::cuStreamCreate(&mut own, 1);
+            sys::cuStreamBeginCapture_v2(own, Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+            sys::cuStreamEndCapture(own, &mut graph);
+            sys::cuGraphInstantiateWithFlags(&mut executable, graph, 0);
+            sys::cuGraphLaunch(executable, s);
+            sys::cuGraphExecDestroy(executable);
+            sys::cuGraphDestroy(graph);
+            sys::cuStreamDestroy_v2(own);
+        }
+    });
+    expect_misuse(&gpu, "a graph is launched on a foreign stream");
+}
+
 /// A capture of a mode on a stream of its own, around `work`: what ended it, and whether there is a
 /// graph.
 fn captured(gpu: &Gpu, mode: Mode, work: impl FnOnce(sys::CUstream)) -> (CUresult, bool) {

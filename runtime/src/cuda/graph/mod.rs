@@ -8,6 +8,7 @@ mod raw;
 mod site;
 mod slots;
 mod staged;
+mod stream;
 mod targets;
 
 pub(crate) use slots::Slots;

@@ -1,9 +1,10 @@
 //! The graphs of one call site on one device: capture, update, launch.
 
 use super::captured::{Captured, OneCall};
-use super::copies::{copy, copy_all};
-use super::raw::{CaptureStream, Graph};
+use super::copies::copy;
+use super::raw::Graph;
 use super::staged::{CopyNode, Memory};
+use super::stream::OwnStream;
 use crate::cuda::capture::last_node;
 use crate::cuda::context::Context;
 use crate::cuda::device::Device;
@@ -38,7 +39,7 @@ pub(crate) struct SiteGraphs {
     /// Set when the body has captured too much.
     ungraphed: bool,
     // Last, for the others are freed on it.
-    stream: CaptureStream,
+    stream: OwnStream,
 }
 
 /// How a call's body runs: with its work on the context's stream, and its buffers, numbered
@@ -60,7 +61,7 @@ impl SiteGraphs {
             memory: None,
             patches: Patches::default(),
             ungraphed: false,
-            stream: CaptureStream::new(device)?,
+            stream: OwnStream::new(device)?,
         })
     }
 
@@ -80,6 +81,7 @@ impl SiteGraphs {
         if self.ungraphed {
             return Ok(false);
         }
+        self.device.make_current()?;
         let staging = match self.staging.take() {
             Some(staging) => staging,
             None => plan()?,
@@ -90,91 +92,48 @@ impl SiteGraphs {
             *place = address;
             len += 1;
         }
-        let mut call = OneCall {
-            stream: stream.cast(),
-            context: self.device.context().cu_ctx(),
-            addresses,
-            key: &key[..len],
-            staging: &staging,
-            memory: None,
+        let memory = match staging.bytes {
+            0 => Ok(None),
+            bytes => self.memory(bytes).map(Some),
         };
-        // SAFETY: the caller's promise.
-        let result = unsafe { self.move_and_launch(&mut call, body) };
+        let result = memory.and_then(|memory| {
+            let call = OneCall {
+                stream: stream.cast(),
+                context: self.device.context().cu_ctx(),
+                addresses,
+                key: &key[..len],
+                staging: &staging,
+                memory,
+                mode: self.mode,
+            };
+            // SAFETY: the caller's promise.
+            unsafe { self.launch(&call, body) }
+        });
         self.staging = Some(staging);
         result
     }
 
-    /// # Safety
-    /// As for `call`.
-    unsafe fn move_and_launch(
-        &mut self,
-        call: &mut OneCall<'_>,
-        body: &mut Body<'_>,
-    ) -> Result<bool> {
-        let (stream, staging) = (call.stream, call.staging);
-        let moves = staging.moves.iter().filter_map(|&(from, to, bytes)| {
-            let (from, to) = (call.addresses[from], call.addresses[to]);
-            (from != to).then_some((from, to, bytes))
-        });
-        let mut moves = moves.peekable();
-        // An executable can be launched on any thread: then this may be left out.
-        if staging.bytes > 0 || moves.peek().is_some() {
-            self.device.make_current()?;
-        }
-        for each in moves {
-            // SAFETY: the buffers have this size.
-            unsafe { copy(each, stream)? };
-        }
-        if staging.bytes == 0 {
-            return self.launch(call, body);
-        }
-        call.memory = Some(self.memory(staging)?);
-        // SAFETY: the stream is alive; its work on staging memory comes after this.
-        unsafe { self.staging_memory()?.used.wait(stream)? };
-        let result = self.launch_staged(call, body);
-        // Also after a failure: some of the work may be queued.
-        // SAFETY: the stream is alive.
-        let marked = unsafe { self.staging_memory()?.mark(stream) };
-        result.and_then(|has_run| marked.map(|()| has_run))
-    }
-
-    /// Launches the graph of a call, and in mode WarpStagedEx the copies around it.
-    fn launch_staged(&mut self, call: &OneCall<'_>, body: &mut Body<'_>) -> Result<bool> {
-        let &OneCall {
-            stream,
-            addresses,
-            staging,
-            ..
-        } = call;
-        let Some(memory) = call.memory.filter(|_| self.mode == GraphMode::WarpStagedEx) else {
-            return self.launch(call, body);
-        };
-        let copies = staging.before.iter();
-        let copies = copies.map(|c| (addresses[c.buffer], memory + c.offset, c.bytes));
-        // SAFETY: the slots have the sizes of the buffers, and do not overlap.
-        unsafe { copy_all(copies, stream)? };
-        if !self.launch(call, body)? {
-            return Ok(false);
-        }
-        let copies = staging.after.iter();
-        let copies = copies.map(|c| (memory + c.offset, addresses[c.buffer], c.bytes));
-        // SAFETY: as before the launch; no two results of a call overlap.
-        unsafe { copy_all(copies, stream)? };
-        Ok(true)
-    }
-
     /// Launches the graph of a call.
-    fn launch(&mut self, call: &OneCall<'_>, body: &mut Body<'_>) -> Result<bool> {
+    ///
+    /// # Safety
+    /// As for `call`, of whose call this is.
+    unsafe fn launch(&mut self, call: &OneCall<'_>, body: &mut Body<'_>) -> Result<bool> {
         let stamp = self.target.stamp();
-        if let Some(captured) = self.cache.hit(call.key, stamp) {
-            self.target.counters.hits.add(1);
-            captured.launch(call)?;
-        } else if !self.miss(call, stamp, body)? {
-            self.ungraphed = true;
-            return Ok(false);
+        let has_run = match self.cache.hit(call.key, stamp) {
+            Some(captured) => {
+                self.target.counters.hits.add(1);
+                // SAFETY: the caller's promise; the key is that of the graph.
+                unsafe { captured.launch(call, &self.stream)? };
+                true
+            }
+            // SAFETY: the caller's promise.
+            None => unsafe { self.miss(call, stamp, body)? },
+        };
+        match has_run {
+            true => self.target.counters.launches.add(1),
+            false => self.ungraphed = true,
         }
-        self.target.counters.launches.add(1);
-        Ok(true)
+        Ok(has_run)
     }
 
     /// The target's counts.
@@ -182,24 +141,20 @@ impl SiteGraphs {
         &self.target.counters
     }
 
-    fn staging_memory(&self) -> Result<&Memory> {
-        let memory = self.memory.as_deref();
-        memory.ok_or_else(|| Error::internal("staging memory is gone"))
-    }
-
     /// The address of the staging memory.
-    fn memory(&mut self, staging: &Staging) -> Result<u64> {
+    fn memory(&mut self, bytes: u64) -> Result<u64> {
         if let Some(memory) = &self.memory {
             return Ok(memory.address);
         }
-        let memory = Memory::new(staging.bytes, &self.stream)?;
+        let memory = Memory::new(bytes, &self.stream)?;
         let address = memory.address;
-        self.memory = Some(self.target.count_staged(staging.bytes, memory));
+        self.memory = Some(self.target.count_staged(bytes, memory));
         Ok(address)
     }
 
-    fn miss(&mut self, call: &OneCall<'_>, stamp: u64, body: &mut Body<'_>) -> Result<bool> {
-        self.device.make_current()?;
+    /// # Safety
+    /// As for `launch`.
+    unsafe fn miss(&mut self, call: &OneCall<'_>, stamp: u64, body: &mut Body<'_>) -> Result<bool> {
         let target = Arc::clone(&self.target);
         let miss = self
             .cache
@@ -218,13 +173,15 @@ impl SiteGraphs {
                 };
                 let mut captured = self.instantiate(graph, copies)?;
                 if matches!(miss, Miss::Once) {
-                    captured.launch(call)?;
+                    // SAFETY: the caller's promise.
+                    unsafe { captured.launch(call, &self.stream)? };
                     return Ok(true);
                 }
                 target.count(captured)
             }
         };
-        captured.launch(call)?;
+        // SAFETY: the caller's promise; this is the call's graph.
+        unsafe { captured.launch(call, &self.stream)? };
         self.cache.insert(call.key, stamp, captured);
         Ok(true)
     }

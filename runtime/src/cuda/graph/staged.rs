@@ -1,66 +1,36 @@
 //! Staging memory, and the copies between it and XLA's buffers.
 
-use super::raw::{CaptureStream, Event};
+use super::stream::OwnStream;
 use crate::cuda::driver::failed;
 use crate::error::Result;
 use cudarc::driver::sys::{self, CUDA_MEMCPY3D, CUgraphNode};
 use std::mem::MaybeUninit;
 
-/// Staging memory of a call site on a device.
+/// Staging memory of a call site on a device, which only the site's own stream uses.
 pub(super) struct Memory {
     pub(super) address: u64,
-    /// Behind the last use.
-    pub(super) used: Event,
 }
 
 impl Memory {
-    /// Allocates it, for use on any stream.
-    pub(super) fn new(bytes: u64, stream: &CaptureStream) -> Result<Memory> {
-        let used = Event::new()?;
+    /// Allocates it, for what comes on the stream.
+    pub(super) fn new(bytes: u64, stream: &OwnStream) -> Result<Memory> {
         let mut address = 0;
-        let what = format_args!("cannot allocate {bytes} bytes to stage arrays");
         // SAFETY: the stream is alive and not being captured, and the driver writes one
         // address.
         unsafe { sys::cuMemAllocAsync(&mut address, bytes as usize, stream.raw()) }
             .result()
-            .map_err(|error| failed(what, error))?;
-        let memory = Memory { address, used };
-        // Once the stream has done it, all streams may use it.
-        // SAFETY: as above.
-        match unsafe { sys::cuStreamSynchronize(stream.raw()) }.result() {
-            Ok(()) => Ok(memory),
-            Err(error) => {
-                memory.free(stream);
-                Err(failed(what, error))
-            }
-        }
-    }
-
-    /// Takes note that a stream's work so far uses it. Where no mark can be put, the work is
-    /// waited for instead: the next user, and the end, go by the mark.
-    ///
-    /// # Safety
-    /// The stream is alive and not being captured.
-    pub(super) unsafe fn mark(&self, stream: sys::CUstream) -> Result<()> {
-        // SAFETY: the caller's promise.
-        let recorded = unsafe { self.used.record(stream) };
-        recorded.or_else(|error| {
-            // SAFETY: as above.
-            let waited = unsafe { sys::cuStreamSynchronize(stream) }.result();
-            waited.map_err(|_| error)
-        })
+            .map_err(|error| {
+                let what = format_args!("cannot allocate {bytes} bytes to stage arrays");
+                failed(what, error)
+            })?;
+        Ok(Memory { address })
     }
 
     /// Frees it behind its last use.
-    pub(super) fn free(&self, stream: &CaptureStream) {
-        // SAFETY: the stream and the event are alive, and the memory is used by nothing that
-        // comes after the event. There is nobody to tell of an error.
-        unsafe {
-            if self.used.wait(stream.raw()).is_err() {
-                sys::cuEventSynchronize(self.used.raw());
-            }
-            sys::cuMemFreeAsync(self.address, stream.raw());
-        }
+    pub(super) fn free(&self, stream: &OwnStream) {
+        // SAFETY: the stream is alive, and nothing that comes on it uses the memory. There is
+        // nobody to tell of an error.
+        unsafe { sys::cuMemFreeAsync(self.address, stream.raw()) };
     }
 }
 

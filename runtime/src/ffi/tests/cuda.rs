@@ -62,7 +62,7 @@ fn only_jax_mode_on_a_gpu_lets_xla_capture() {
         ];
         for handler in stages.into_iter().flatten() {
             assert_eq!(
-                host_frame::metadata(handler, ptr::null()),
+                host_frame::metadata(handler, None),
                 (0, 1, expected),
                 "{name}"
             );

@@ -1,5 +1,6 @@
 //! Handlers in frames that JAX would not make: other versions, damage, foreign buffers.
 
+mod aborts;
 mod absent;
 mod alloc;
 #[cfg(feature = "_cuda")]

@@ -8,6 +8,7 @@ use super::super::plain::is_plain;
 use super::super::state::CallSite;
 use super::*;
 use crate::plan::Plan;
+use crate::random::Random;
 use crate::signature::{Callable, Kind, Param};
 use std::ptr;
 
@@ -65,26 +66,6 @@ fn with_scratch(
     w.fill([0.0; 2]);
     y.fill(0.0);
     v.fill(0);
-}
-
-/// Numbers that look random and are the same in every run (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, values: &[T]) -> T {
-        values[self.below(values.len())]
-    }
 }
 
 /// Memory for all buffers of a frame, so that they can meet.
@@ -198,7 +179,7 @@ fn compare<D: Definition>() -> [u32; 3] {
     let table = host::table(3);
     let mut seen = [0; 3];
     for seed in 1..=20_000 {
-        let mut random = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
+        let mut random = Random::new(seed);
         let mut arena: Arena = std::array::from_fn(|i| i as u64);
         let mut frame = frame(callable, &mut random, &mut arena);
         let outputs_given = random.one_in(20);

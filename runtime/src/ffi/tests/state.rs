@@ -148,7 +148,7 @@ fn error_with(weights: &[f32]) -> Error {
     let call = Target::find("visit").unwrap().call();
     let call = call.value("name", "Ann").value("panics", false);
     let call = call.value("weights", weights).input("x", [1], &[0.0_f32]);
-    call.run().err().expect("the constructor fails")
+    call.run().expect_err("the constructor fails")
 }
 
 #[test]

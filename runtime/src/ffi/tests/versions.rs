@@ -39,8 +39,11 @@ fn a_state_is_freed_with_its_executable() {
 #[test]
 fn the_metadata_query_needs_no_table_and_passes_over_unknown_extensions() {
     for handler in [entry::execute::<Def>, entry::instantiate::<Def>] {
-        assert_eq!(host_frame::metadata(handler, ptr::null()), (0, 1, 0));
-        assert_eq!(host_frame::metadata(handler, host::table(5)), (0, 1, 0));
+        assert_eq!(host_frame::metadata(handler, None), (0, 1, 0));
+        assert_eq!(
+            host_frame::metadata(handler, Some(host::table(5))),
+            (0, 1, 0)
+        );
     }
 }
 

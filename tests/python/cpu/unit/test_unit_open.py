@@ -47,11 +47,11 @@ def test_directory(tmp_path):
     [
         (b"", "is not a shared library"),
         (b"#!/bin/sh\n", "is not a shared library"),
-        (b"!<arch>\n", "static library"),
+        (b"!<arch>\n", "is an archive (.a)"),
         (b"\x7fELF\x02\x01\x01" + bytes(20), "truncated"),
         (FOREIGN.read_bytes()[:3000], "truncated"),
         (FOREIGN.read_bytes()[:-3000], None),
-        (b"\x7fELF\x01\x01\x01" + bytes(200), "this machine cannot open"),
+        (b"\x7fELF\x01\x01\x01" + bytes(200), "is built for machine 0 of ELF, 32-bit"),
     ],
     ids=["empty", "script", "archive", "header", "head", "no-sections", "32-bit"],
 )

@@ -126,9 +126,14 @@ impl World {
 
     pub(crate) fn launch(&mut self, executable: u64, stream: u64) -> Result {
         let executable = self.executables.get(executable)?;
-        if executable.device != self.streams.get(stream)?.device {
+        let state = self.streams.get(stream)?;
+        if executable.device != state.device {
             let what = "a graph on a stream of another device";
             return Err(misuse(CUresult::CUDA_ERROR_INVALID_VALUE, what));
+        }
+        if state.is_foreign {
+            let what = "a graph is launched on a foreign stream";
+            self.misuses.push(what.into());
         }
         let launched = Launched {
             nodes: executable.nodes.clone(),
