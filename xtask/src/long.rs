@@ -80,12 +80,12 @@ fn sanitize(repo: &Repo, sanitizer: &str) -> Result<Outcome> {
     if !has_source {
         return Ok(missing("no nightly toolchain with rust-src", "rust-src"));
     }
-    for tests in ["-p jax-callable --lib --test calls", "-p standin"] {
-        let mut test = nightly(repo, sanitizer);
-        test.args(["test", "-Zbuild-std", "--target", TARGET]);
-        test.env("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"));
-        cmd::run(test.args(tests.split_whitespace()))?;
-    }
+    let mut test = nightly(repo, sanitizer);
+    // Not the tests against the stand-in: a library with a sanitizer cannot be opened later.
+    test.args(["test", "-Zbuild-std", "--target", TARGET]);
+    test.args(["-p", "jax-callable", "--lib", "--test", "calls"]);
+    test.env("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"));
+    cmd::run(&mut test)?;
     Ok(Outcome::passed())
 }
 

@@ -13,7 +13,7 @@ mod tests {
 
     /// Random bytes, the same in every run.
     fn inputs(count: u64) -> impl Iterator<Item = Vec<u8>> {
-        (0..if cfg!(miri) { count / 100 } else { count }).map(|seed| {
+        (0..if cfg!(miri) { count / 500 } else { count }).map(|seed| {
             let mut state = seed;
             let mut byte = || {
                 // SplitMix64.
