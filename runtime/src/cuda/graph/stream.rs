@@ -29,7 +29,7 @@ unsafe impl Send for OwnStream {}
 impl OwnStream {
     /// Makes one on a device, which is current.
     pub(super) fn new(device: &'static Device) -> Result<OwnStream> {
-        let (fork, join) = (Event::new()?, Event::new()?);
+        let (fork, join) = (Event::new(device)?, Event::new(device)?);
         let mut stream = ptr::null_mut();
         let flags = CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: the driver writes one handle.
@@ -130,20 +130,24 @@ impl Drop for OpenCapture {
 
 /// A mark in a stream, without a time.
 #[derive(Debug)]
-struct Event(sys::CUevent);
+struct Event {
+    device: &'static Device,
+    event: sys::CUevent,
+}
 
 // SAFETY: an event may be used by one thread after another.
 unsafe impl Send for Event {}
 
 impl Event {
-    fn new() -> Result<Event> {
+    /// Makes one on a device, which is current.
+    fn new(device: &'static Device) -> Result<Event> {
         let mut event = ptr::null_mut();
         let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
         // SAFETY: the driver writes one handle.
         unsafe { sys::cuEventCreate(&mut event, flags) }
             .result()
             .map_err(|error| failed("cannot make an event", error))?;
-        Ok(Event(event))
+        Ok(Event { device, event })
     }
 
     /// Puts the mark behind the stream's work so far.
@@ -152,7 +156,7 @@ impl Event {
     /// The stream is alive and not being captured.
     unsafe fn record(&self, stream: sys::CUstream) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { sys::cuEventRecord(self.0, stream) }
+        unsafe { sys::cuEventRecord(self.event, stream) }
             .result()
             .map_err(|error| failed("cannot record an event", error))
     }
@@ -163,7 +167,7 @@ impl Event {
     /// As for `record`.
     unsafe fn wait(&self, stream: sys::CUstream) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { sys::cuStreamWaitEvent(stream, self.0, 0) }
+        unsafe { sys::cuStreamWaitEvent(stream, self.event, 0) }
             .result()
             .map_err(|error| failed("cannot wait for an event", error))
     }
@@ -171,7 +175,10 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: the event is alive and used no more; the driver keeps what is waited for.
-        unsafe { sys::cuEventDestroy_v2(self.0) };
+        let event = self.event;
+        self.device.with_context(|| {
+            // SAFETY: the event is alive and used no more; the driver keeps what is waited for.
+            unsafe { sys::cuEventDestroy_v2(event) };
+        });
     }
 }

@@ -117,6 +117,13 @@ impl World {
         Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.into())
     }
 
+    pub(crate) fn destroy_event(&mut self, event: u64) -> Result {
+        let device = self.events.get(event)?.device;
+        self.prefer_current(device, "the end of an event")?;
+        self.events.remove(event)?;
+        Ok(())
+    }
+
     pub(crate) fn record(&mut self, event: u64, stream: u64) -> Result {
         let device = self.events.get(event)?.device;
         let Stream {

@@ -76,8 +76,7 @@ driver! {
         Ok(())
     }
     Done cuEventDestroy_v2(event: CUevent) |world| {
-        world.events.remove(number(event))?;
-        Ok(())
+        world.destroy_event(number(event))
     }
     None cuEventRecord(event: CUevent, stream: CUstream) |world| {
         world.record(number(event), number(stream))
