@@ -96,7 +96,7 @@ fn wait_for_copies(
     let tail = address(&x) + (size_of::<f32>() * (LENGTH - TAIL)) as u64;
     into.synchronize()?;
     let (mut rounds, mut wrong) = (0, 0);
-    while Instant::now() < end {
+    let mut round = || {
         rounds += 1;
         source.as_mut_slice()?[LENGTH - TAIL..].fill(rounds as f32);
         free.record(shared)?;
@@ -110,8 +110,15 @@ fn wait_for_copies(
         from.memcpy_dtoh(&y, &mut read)?;
         from.synchronize()?;
         wrong += u32::from(read != [rounds as f32; TAIL]);
+        Ok::<_, Error>(())
+    };
+    let mut result = Ok(());
+    while result.is_ok() && Instant::now() < end {
+        result = round();
     }
+    // Also after a failure: the arrays may be in use.
     device.synchronize()?;
+    result?;
     Ok((rounds, wrong))
 }
 
@@ -135,10 +142,17 @@ impl Launcher {
         shared.synchronize()?;
         let mut graph = None;
         if direct {
-            // Nobody else uses it yet.
+            let plain = site("none", TAIL)?;
+            // Loads its kernel, which a capture would forbid.
+            copy(&plain, shared, address(&x), address(&y))?;
+            // Nobody else uses the stream yet.
             shared.begin_capture(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
-            copy(&site("none", TAIL)?, shared, address(&x), address(&y))?;
+            let copied = copy(&plain, shared, address(&x), address(&y));
             graph = shared.end_capture(Flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)?;
+            copied?;
+            if graph.is_none() {
+                return Err(Error::internal("the capture gave no graph"));
+            }
         }
         let site = site(mode, TAIL)?;
         let shared = Arc::clone(shared);

@@ -57,8 +57,11 @@ def race(ops, cpu, mode, direct):
     return wrong
 
 
-def test_graphs_hold_up_what_waits_for_a_copy(ops, cpu, mode):
+def test_graphs_hold_up_what_waits_for_a_copy(ops, op, cpu, mode):
+    graphs = op("slow").graphs
+    launches = graphs.statistics()["launches"]
     assert race(ops, cpu, mode, direct=False) == 0
+    assert graphs.statistics()["launches"] > launches + 100
 
 
 def test_a_bare_graph_lets_a_kernel_overtake_its_copy(ops, cpu):
