@@ -5,7 +5,7 @@ mod common;
 use common::bodies::FAIL;
 use common::mix::{self, Mix, N};
 use common::sum::{self, Sum, sum};
-use common::{Gpu, OWN, Stream, graphs, numbers};
+use common::{Array, Gpu, OWN, Stream, graphs, numbers};
 use jax_callable::Result;
 use jax_callable::cuda::graphs::GraphCacheMax;
 use jax_callable::cudarc::driver::sys::{self, CUresult, CUstreamCaptureMode as Mode};
@@ -71,6 +71,52 @@ fn streams_share_staging_memory_in_turn() {
             streams.iter().for_each(Stream::wait);
             sets.iter()
                 .for_each(|mix| mix.check(&format!("{mode}, seed {seed}")));
+        }
+    }
+}
+
+/// x is copied there in front of each call, on the call's stream; behind it z is copied away.
+#[test]
+fn calls_come_between_what_their_stream_has_and_what_it_gets() {
+    const BYTES: usize = 4 * N;
+    for seed in 1..20 {
+        for mode in OWN {
+            let gpu = Gpu::begin(seed);
+            let stream = gpu.stream(0);
+            let site = sum::site(&format!("distance_{mode}"));
+            let array = |seed| stream.array(&numbers(seed, N));
+            // New addresses every other time.
+            let sets = [1, 2, 3].map(|seed| [seed, 11, 12].map(array));
+            let calls = [0, 0, 1, 1, 2, 2].map(|set| (&sets[set], array(20), array(30)));
+            let copy = |from: &Array, to: &Array| {
+                let context = gpu.driver.context(0) as usize;
+                // SAFETY: the arrays have this size and stay until the stream is waited for.
+                let result = unsafe {
+                    sys::cuCtxSetCurrent(without_provenance_mut(context));
+                    let stream = stream.raw().cast();
+                    sys::cuMemcpyDtoDAsync_v2(to.address, from.address, BYTES, stream)
+                };
+                assert_eq!(result, CUresult::CUDA_SUCCESS);
+            };
+            for (i, ([x, y, z], source, outcome)) in calls.iter().enumerate() {
+                source.set(&numbers(40 + i as u64, N));
+                copy(source, x);
+                // SAFETY: the arrays have the sizes of the call site, and stay as above.
+                let result = unsafe {
+                    let operands = [x.address, y.address];
+                    site.execute(0, stream.raw(), &operands, &[z.address])
+                };
+                result.unwrap();
+                copy(z, outcome);
+            }
+            stream.wait();
+            for ([_, y, _], source, outcome) in &calls {
+                let pairs = source.get().into_iter().zip(y.get());
+                let expected: Vec<_> = pairs.map(|(x, y)| sum(x, y)).collect();
+                assert_eq!(outcome.get(), expected, "{mode}, seed {seed}");
+            }
+            // SAFETY: none is current from here on.
+            unsafe { sys::cuCtxSetCurrent(null_mut()) };
         }
     }
 }
