@@ -98,6 +98,29 @@ fn handles_end() {
 }
 
 #[test]
+fn events_end_with_their_device_current() {
+    let gpu = Gpu::begin(0);
+    let stream = gpu.stream(0);
+    let other = gpu.stream(1);
+    on(&gpu, &stream, |_| {
+        let mut event = null_mut();
+        // SAFETY: it is made and destroyed here; the context is that of an open device.
+        unsafe {
+            sys::cuEventCreate(&mut event, 2);
+            let context = gpu.driver.context(1) as usize;
+            sys::cuCtxSetCurrent(without_provenance_mut(context));
+            let result = sys::cuEventDestroy_v2(event);
+            assert_ne!(result, CUresult::CUDA_SUCCESS);
+            let context = gpu.driver.context(0) as usize;
+            sys::cuCtxSetCurrent(without_provenance_mut(context));
+            sys::cuEventDestroy_v2(event);
+        }
+    });
+    drop(other);
+    expect_misuse(&gpu, "the end of an event of device 0");
+}
+
+#[test]
 fn foreign_streams_are_not_captured() {
     let gpu = Gpu::begin(0);
     let stream = gpu.stream(0);
