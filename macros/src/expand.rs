@@ -29,68 +29,47 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
     // A name of the expansion's own, which cannot hide the function.
     let call = Ident::new("call", Span::mixed_site());
     let args = (0..callable.params.len()).map(|i| argument(callable, &call, i));
+    // What the compiler says of the call, as that only `unsafe` may make it, is said there.
+    let args = quote_spanned!(ident.span()=> (#(#args),*));
     let state = state_tokens(callable, &call);
-    let safe = safe_tokens(callable);
     let result = &callable.result;
-    // `unsafe` is sound: the runtime calls `call` with what it checked against `CALLABLE`,
-    // which describes these very types, and each parameter is taken once.
+    // `unsafe` is sound: the description is of these very types, and each parameter is taken
+    // once.
     quote! {
         #module
 
         // The function's own lint attributes do not reach here.
         #[allow(deprecated)]
         const _: () = {
+            static __REGISTRATION: #private::Registration =
+                #private::Registration::new::<#def>(#description);
             #[automatically_derived]
-            impl #private::Definition for #def {
-                const CALLABLE: &'static #private::Callable = &#description;
+            unsafe impl #private::Definition for #def {
+                const REGISTRATION: &'static #private::Registration = &__REGISTRATION;
 
-                unsafe fn call<'call>(
+                fn call<'call>(
                     #call: &'call #private::Call<'call>,
                 ) -> ::core::result::Result<(), #krate::Error> {
-                    <#result as #private::IntoResult>::into_result(unsafe {
-                        #ident(#(#args),*)
-                    })
+                    <#result as #private::IntoResult>::into_result(#ident #args)
                 }
 
                 #state
             }
             #krate::macros_version! { #VERSION }
-            #safe
             #(#asks)*
             #vjp
-            #private::inventory::submit! { #private::Registration::new::<#def>() }
+            #private::inventory::submit! { #private::Registered(&__REGISTRATION) }
         };
-    }
-}
-
-/// Refuses what only `unsafe` may call: `#[target_feature]`, or a function that another
-/// attribute makes `unsafe`.
-fn safe_tokens(callable: &Callable) -> TokenStream {
-    let (private, ident) = (callable.ctx.private(), &callable.ident);
-    // At their types, where the compiler has said already what it says of arguments here.
-    let args = callable.params.iter().map(|param| {
-        let At { start, end } = At::of(&param.ty);
-        let open = quote_spanned!(start=> <);
-        let close = quote_spanned!(end=> >::any());
-        quote!(#open () as #private::Any #close)
-    });
-    let args = quote_spanned!(ident.span()=> (#(#args),*));
-    quote! {
-        const _: () = { let _ = || #ident #args; };
     }
 }
 
 /// The value of a parameter in a call.
 fn argument(callable: &Callable, call: &Ident, index: usize) -> TokenStream {
-    let (private, ident) = (callable.ctx.private(), &callable.ident);
+    let private = callable.ctx.private();
     let param = &callable.params[index];
     let take = trait_item(&private, param, "take");
-    let def = def(ident);
-    let slot = quote! {
-        #private::slot(<#def as #private::Definition>::CALLABLE.params, #index)
-    };
     // What the compiler says of the value is said at its type.
-    let args = quote_spanned!(At::of(&param.ty).end=> (#call, const { #slot }));
+    let args = quote_spanned!(At::of(&param.ty).end=> (#call, #index));
     quote!(#take #args)
 }
 
@@ -107,7 +86,7 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
             _ => false,
         };
         let (name, value) = (&param.ident, argument(callable, call, i));
-        is_known.then(|| quote!(let #name = unsafe { #value };))
+        is_known.then(|| quote!(let #name = #value;))
     });
     let none = quote!(#private::NoState);
     let states = state::candidates(callable);
@@ -120,8 +99,7 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
     let At { start, end } = At::of(constructor);
     let into_state = Ident::new("__IntoState", start);
     let build = quote_spanned!(end=> ::<#holder>::build(#constructor));
-    // `unsafe` is sound: the runtime calls this with the attributes that it decoded for
-    // `CALLABLE`, and the asks refuse parameters that are not among them.
+    // The asks refuse parameters that are not known yet.
     Some(quote! {
         #[allow(unused_variables)]
         fn state<'call>(
@@ -150,10 +128,11 @@ pub(crate) fn fallback(callable: &Callable) -> TokenStream {
         #module
 
         #[automatically_derived]
-        impl #private::Definition for #def {
-            const CALLABLE: &'static #private::Callable = &#private::check::MISTAKEN;
+        unsafe impl #private::Definition for #def {
+            const REGISTRATION: &'static #private::Registration =
+                &#private::Registration::new::<#def>(#private::check::MISTAKEN);
 
-            unsafe fn call<'call>(
+            fn call<'call>(
                 _: &'call #private::Call<'call>,
             ) -> ::core::result::Result<(), #krate::Error> {
                 ::core::panic!()
@@ -212,49 +191,73 @@ fn description(callable: &Callable) -> TokenStream {
     let dim_names = &callable.dim_names;
     let vmap_method = option(callable.vmap_method);
     let batch_dims = callable.batch_dims.iter().map(|name| &name.text);
-    let has_side_effect = callable.has_side_effect;
-    let vjp = option(
-        callable
-            .vjp
-            .as_ref()
-            .map(def_at)
-            .map(|def| quote!(|| <#def as #private::Definition>::CALLABLE)),
-    );
-    let graph_mode = callable.graph_mode.as_ref().map_or("Jax", |mode| mode.word);
-    let graph_mode = format_ident!("{graph_mode}");
+    let vjp = callable.vjp.as_ref().map(def_at);
+    let graph_mode = callable
+        .graph_mode
+        .as_ref()
+        .map(|mode| format_ident!("{}", mode.word));
     let stage_in = names(callable, &callable.stage_in);
     let stage_out = names(callable, &callable.stage_out);
-    let graph_cache_max = match callable.graph_cache_max {
-        None => quote!(Default),
-        Some(CacheMax::Limit(limit)) => quote!(Limit(#limit)),
-        Some(CacheMax::Unlimited) => quote!(Unlimited),
-    };
+    let graph_cache_max = callable.graph_cache_max.as_ref().map(|max| match max {
+        CacheMax::Limit(limit) => quote!(Limit(#limit)),
+        CacheMax::Unlimited => quote!(Unlimited),
+    });
     let modules = some_list(callable.modules.iter().map(|path| {
         let text = text_of(path);
         quote!(#private::ModuleUse { path: #text, id: #path::ID })
     }));
     let preload = callable.preload;
-    let state = option(callable.state.as_ref().map(text_of));
+    let state = callable.state.as_ref().map(text_of);
+    // Only what differs from the default: most functions say little.
+    let mut keys = TokenStream::new();
+    let mut key = |is_said: bool, value: TokenStream| {
+        if is_said {
+            keys.extend(quote!(#value,));
+        }
+    };
+    key(!doc.is_empty(), quote!(doc: #doc));
+    key(!dim_names.is_empty(), quote!(dim_names: &[#(#dim_names),*]));
+    key(
+        callable.vmap_method != Some("broadcast_all"),
+        quote!(vmap_method: #vmap_method),
+    );
+    key(
+        !callable.batch_dims.is_empty(),
+        quote!(batch_dims: &[#(#batch_dims),*]),
+    );
+    key(callable.has_side_effect, quote!(has_side_effect: true));
+    key(vjp.is_some(), {
+        let vjp = option(vjp.map(|def| quote!(|| <#def as #private::Definition>::CALLABLE)));
+        quote!(vjp: #vjp)
+    });
+    key(
+        graph_mode.is_some(),
+        quote!(graph_mode: #private::GraphMode::#graph_mode),
+    );
+    key(!callable.stage_in.is_empty(), quote!(stage_in: #stage_in));
+    key(
+        !callable.stage_out.is_empty(),
+        quote!(stage_out: #stage_out),
+    );
+    key(
+        graph_cache_max.is_some(),
+        quote!(graph_cache_max: #private::GraphCacheMax::#graph_cache_max),
+    );
+    key(!callable.modules.is_empty(), quote!(modules: #modules));
+    key(preload != "CurrentDevice", quote!(preload: #preload));
+    key(state.is_some(), {
+        let state = option(state);
+        quote!(state: #state)
+    });
     quote! {
         #private::Callable {
             name: #name,
             module: ::core::module_path!(),
             file: ::core::file!(),
             line: #line,
-            doc: #doc,
             params: &[#(#params),*],
-            dim_names: &[#(#dim_names),*],
-            vmap_method: #vmap_method,
-            batch_dims: &[#(#batch_dims),*],
-            has_side_effect: #has_side_effect,
-            vjp: #vjp,
-            graph_mode: #private::GraphMode::#graph_mode,
-            stage_in: #stage_in,
-            stage_out: #stage_out,
-            graph_cache_max: #private::GraphCacheMax::#graph_cache_max,
-            modules: #modules,
-            preload: #preload,
-            state: #state,
+            #keys
+            ..#private::Callable::DEFAULT
         }
     }
 }
@@ -262,28 +265,15 @@ fn description(callable: &Callable) -> TokenStream {
 fn param_tokens(private: &TokenStream, param: &Param) -> TokenStream {
     let Param { name, .. } = param;
     let ty = trait_item(private, param, "TYPE");
-    let in_out = param.in_out.is_some();
-    let dims = option(param.dims.as_ref().map(|list| {
+    let in_out = param.in_out.as_ref().map(|_| quote!(.in_out()));
+    let dims = param.dims.as_ref().map(|list| {
         let dims = list.dims.iter().map(|dim| dim_tokens(private, dim));
-        quote!(&[#(#dims),*])
-    }));
-    let dims = match &param.dims {
-        Some(list) if list.origin == Origin::All && param.is_output().is_none() => quote! {
-            match #ty.kind {
-                #private::Kind::ArrayMut => #dims,
-                _ => ::core::option::Option::None,
-            }
-        },
-        _ => dims,
-    };
-    quote! {
-        #private::Param {
-            name: #name,
-            ty: #ty,
-            in_out: #in_out,
-            dims: #dims,
+        match list.origin == Origin::All && param.is_output().is_none() {
+            true => quote!(.output_dims(&[#(#dims),*])),
+            false => quote!(.dims(&[#(#dims),*])),
         }
-    }
+    });
+    quote!(#private::Param::new(#name, #ty) #in_out #dims)
 }
 
 /// An item of the trait that makes the type of a parameter one, at the place of the type.

@@ -50,9 +50,8 @@ mod ffi;
 mod graph;
 mod manifest;
 #[doc(hidden)]
-#[allow(unsafe_code)]
 pub mod missing;
-// Declares two `unsafe` methods, and has no unsafe code.
+// Declares an `unsafe` trait, and has no unsafe code.
 #[allow(unsafe_code)]
 mod param;
 mod plan;

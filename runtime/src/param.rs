@@ -3,6 +3,7 @@
 use crate::dtype::DataType;
 use crate::error::{Error, Result};
 use crate::ffi::frame::Call;
+use crate::registry::Registration;
 use crate::signature::{Callable, ParamType};
 use crate::state::{Built, Holder};
 
@@ -24,14 +25,10 @@ pub trait FfiArg<'a>: Sized {
     #[doc(hidden)]
     type StateOr<Other: Holder>: Holder;
 
-    /// The parameter's value in a call.
-    ///
-    /// # Safety
-    /// The parameter at `slot` (see [`slot`](crate::plan::slot)) of the call's
-    /// callable has this type, and is taken at most once for each time that the body
-    /// runs; the value is gone before the body runs again.
+    /// The parameter's value in a call. Not `unsafe` to call, for only a [`Definition`] is
+    /// given a call, and has promised to take each parameter as what it is.
     #[doc(hidden)]
-    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self;
+    fn take(call: &'a Call<'a>, index: usize) -> Self;
 }
 
 /// A number or boolean that can be a static attribute.
@@ -122,16 +119,24 @@ pub trait Any {
 impl Any for () {}
 
 /// What the attribute implements for the type in the hidden module of a callable.
-pub trait Definition {
-    /// The callable's description.
-    const CALLABLE: &'static Callable;
+///
+/// # Safety
+/// `REGISTRATION` is made for this type, and describes the very parameters that `call` takes,
+/// each at its position, and once. `state` takes only those that are known to it.
+pub unsafe trait Definition {
+    /// The callable's description, and what its handlers need.
+    const REGISTRATION: &'static Registration;
 
-    /// Runs the function with the parameters of a call.
+    /// The callable's description.
+    const CALLABLE: &'static Callable = &Self::REGISTRATION.callable;
+
+    /// Runs the function with the parameters of a call, which was checked against the
+    /// description. Nobody else is given a [`Call`], so that this is not `unsafe`, and neither
+    /// is the call of the function in it.
     ///
-    /// # Safety
-    /// `call` was checked against [`Definition::CALLABLE`], and the values of an earlier
-    /// run of it are gone.
-    unsafe fn call<'a>(call: &'a Call<'a>) -> Result<()>;
+    /// # Errors
+    /// The function's.
+    fn call<'a>(call: &'a Call<'a>) -> Result<()>;
 
     /// Builds the state, for a callable that has one. Of the call nothing is there but the
     /// static attributes, and for a state on a device the context.

@@ -3,10 +3,9 @@
 pub use crate::check;
 pub use crate::ffi::frame::Call;
 pub use crate::param::{Any, Definition, FfiArg, IntoResult};
-pub use crate::plan::slot;
 #[cfg(feature = "_cuda")]
 pub use crate::registry::ModuleRegistration;
-pub use crate::registry::Registration;
+pub use crate::registry::{Registered, Registration};
 pub use crate::signature::{
     BufferType, Callable, Dim, DimOp, GraphCacheMax, GraphMode, Kind, Length, ModuleUse, Param,
     ParamType, Platform, StaticType,

@@ -1,8 +1,10 @@
 //! The callables that are linked into this library.
 
-use crate::ffi::{entry, sys};
+use crate::ffi::entry::{self, Body, BuildState};
+use crate::ffi::sys;
 use crate::manifest;
 use crate::param::Definition;
+use crate::plan::Plan;
 use crate::signature::{Callable, Platform};
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -11,12 +13,18 @@ use std::sync::OnceLock;
 /// The version of the exported symbols and of the manifest.
 pub(crate) const ABI_VERSION: u32 = 1;
 
-/// One callable, as the attribute submits it.
+/// One callable: its description, and what its handlers need. The attribute makes a static of
+/// it, for a constant might be there several times over.
+#[derive(Debug)]
 pub struct Registration {
-    pub(crate) callable: &'static Callable,
-    pub(crate) handlers: Handlers,
-    /// Those of its target on the other platform, if that has no callable of the name.
-    absent: Handlers,
+    pub(crate) callable: Callable,
+    pub(crate) plan: Plan,
+    pub(crate) body: Body,
+    pub(crate) build_state: BuildState,
+    /// For all stages.
+    handler: sys::Handler,
+    /// For all stages of its target on the other platform, if that has no callable of the name.
+    absent: sys::Handler,
 }
 
 /// The handlers of one callable.
@@ -39,7 +47,11 @@ impl Handlers {
     }
 }
 
-inventory::collect!(Registration);
+/// A registration, as the attribute submits it.
+#[derive(Debug)]
+pub struct Registered(pub &'static Registration);
+
+inventory::collect!(Registered);
 
 /// A module of kernels, as `cuda::module!` submits it.
 #[cfg(feature = "_cuda")]
@@ -49,23 +61,34 @@ pub struct ModuleRegistration(pub &'static crate::cuda::Module);
 inventory::collect!(ModuleRegistration);
 
 impl Registration {
-    /// The registration of a definition.
-    pub const fn new<D: Definition>() -> Registration {
+    /// The registration of a definition, which it is of.
+    pub const fn new<D: Definition>(callable: Callable) -> Registration {
         Registration {
-            callable: D::CALLABLE,
-            handlers: Handlers {
-                instantiate: entry::instantiate::<D>,
-                initialize: match D::CALLABLE.platform() {
-                    Platform::Cpu => None,
-                    Platform::Cuda => Some(entry::initialize::<D>),
-                },
-                execute: entry::execute::<D>,
+            plan: Plan::new(&callable),
+            callable,
+            body: D::call,
+            build_state: D::state,
+            handler: entry::handler::<D>,
+            absent: entry::absent::<D>,
+        }
+    }
+
+    pub(crate) fn handlers(&self) -> Handlers {
+        Handlers {
+            instantiate: self.handler,
+            initialize: match self.callable.platform() {
+                Platform::Cpu => None,
+                Platform::Cuda => Some(self.handler),
             },
-            absent: Handlers {
-                instantiate: entry::absent::<D>,
-                initialize: None,
-                execute: entry::absent::<D>,
-            },
+            execute: self.handler,
+        }
+    }
+
+    fn absent(&self) -> Handlers {
+        Handlers {
+            instantiate: self.absent,
+            initialize: None,
+            execute: self.absent,
         }
     }
 }
@@ -92,17 +115,17 @@ pub(crate) fn library() -> &'static Library {
     LIBRARY.get_or_init(|| {
         let registrations = registrations();
         let (mut targets, errors) = targets(&registrations);
-        let mut handlers: Vec<_> = registrations.iter().map(|r| r.handlers).collect();
+        let mut handlers: Vec<_> = registrations.iter().map(|r| r.handlers()).collect();
         for target in &mut targets {
             if let [(callable, index)] = target.callables[..] {
                 target.absent = Some((callable.platform().other(), handlers.len()));
-                handlers.push(registrations[index].absent);
+                handlers.push(registrations[index].absent());
             }
         }
         let text = manifest::write(&targets, &errors);
         Library {
             handlers,
-            callables: registrations.iter().map(|r| r.callable).collect(),
+            callables: registrations.iter().map(|r| &r.callable).collect(),
             manifest: CString::new(text).unwrap_or_default(),
         }
     })
@@ -110,9 +133,12 @@ pub(crate) fn library() -> &'static Library {
 
 /// All registrations, in an order that does not depend on the linker's.
 pub(crate) fn registrations() -> Vec<&'static Registration> {
-    let mut all: Vec<_> = inventory::iter::<Registration>.into_iter().collect();
+    let mut all: Vec<_> = inventory::iter::<Registered>
+        .into_iter()
+        .map(|r| r.0)
+        .collect();
     all.sort_by_key(|r| {
-        let c = r.callable;
+        let c = &r.callable;
         (c.crate_name(), c.name, c.platform(), c.file, c.line)
     });
     all
@@ -122,7 +148,7 @@ pub(crate) fn registrations() -> Vec<&'static Registration> {
 fn targets(registrations: &[&'static Registration]) -> (Vec<Target>, Vec<String>) {
     let mut groups: BTreeMap<_, Vec<(&Callable, usize)>> = BTreeMap::new();
     for (index, registration) in registrations.iter().enumerate() {
-        let callable = registration.callable;
+        let callable = &registration.callable;
         let group = groups.entry((callable.crate_name(), callable.name));
         group.or_default().push((callable, index));
     }
