@@ -24,6 +24,7 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
     let krate = ctx.krate();
     let (module, def) = (module(vis, ident), def(ident));
     let description = description(callable);
+    let description_of = quote!(<#def as #private::Definition>::CALLABLE);
     let asks = asks.iter().map(|ask| ask_tokens(ctx, ident, ask));
     let vjp = vjp_tokens(callable);
     // A name of the expansion's own, which cannot hide the function.
@@ -41,19 +42,24 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
         // The function's own lint attributes do not reach here.
         #[allow(deprecated)]
         const _: () = {
+            static __PACKED: [u8; #private::packed_len(#description_of)] =
+                #private::pack(#description_of);
             static __REGISTRATION: #private::Registration =
-                #private::Registration::new::<#def>(#description);
+                #private::Registration::new::<#def>(&__PACKED);
             #[automatically_derived]
             unsafe impl #private::Definition for #def {
-                const REGISTRATION: &'static #private::Registration = &__REGISTRATION;
+                const CALLABLE: &'static #private::Callable = &#description;
+                #state
+
+                fn registration() -> &'static #private::Registration {
+                    &__REGISTRATION
+                }
 
                 fn call<'call>(
                     #call: &'call #private::Call<'call>,
                 ) -> ::core::result::Result<(), #krate::Error> {
                     <#result as #private::IntoResult>::into_result(#ident #args)
                 }
-
-                #state
             }
             #krate::macros_version! { #VERSION }
             #(#asks)*
@@ -101,14 +107,17 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
     let build = quote_spanned!(end=> ::<#holder>::build(#constructor));
     // The asks refuse parameters that are not known yet.
     Some(quote! {
-        #[allow(unused_variables)]
-        fn state<'call>(
-            #call: &'call #private::Call<'call>,
-        ) -> ::core::result::Result<#private::Built, #krate::Error> {
-            #(#names)*
-            use #krate::IntoState as __IntoState;
-            #into_state #build
-        }
+        const STATE: ::core::option::Option<#private::BuildState> = ::core::option::Option::Some({
+            #[allow(unused_variables)]
+            fn __state<'call>(
+                #call: &'call #private::Call<'call>,
+            ) -> ::core::result::Result<#private::Built, #krate::Error> {
+                #(#names)*
+                use #krate::IntoState as __IntoState;
+                #into_state #build
+            }
+            __state
+        });
     })
 }
 
@@ -129,8 +138,11 @@ pub(crate) fn fallback(callable: &Callable) -> TokenStream {
 
         #[automatically_derived]
         unsafe impl #private::Definition for #def {
-            const REGISTRATION: &'static #private::Registration =
-                &#private::Registration::new::<#def>(#private::check::MISTAKEN);
+            const CALLABLE: &'static #private::Callable = &#private::check::MISTAKEN;
+
+            fn registration() -> &'static #private::Registration {
+                ::core::panic!()
+            }
 
             fn call<'call>(
                 _: &'call #private::Call<'call>,

@@ -108,27 +108,25 @@ static_numbers! {
         |value| [value.re.to_bits(), value.im.to_bits()];
 }
 
-/// Has a value of any type, for expressions that never run: they only ask the compiler.
-pub trait Any {
-    /// Panics.
-    fn any<T>() -> T {
-        unreachable!("never called")
-    }
-}
-
-impl Any for () {}
+/// The function that builds a state. Its errors are the constructor's.
+pub type BuildState = for<'a> fn(&'a Call<'a>) -> Result<Built>;
 
 /// What the attribute implements for the type in the hidden module of a callable.
 ///
 /// # Safety
-/// `REGISTRATION` is made for this type, and describes the very parameters that `call` takes,
-/// each at its position, and once. `state` takes only those that are known to it.
+/// `registration` is made for this type. `CALLABLE` describes the very parameters that `call`
+/// takes, each at its position, and once. `STATE` takes only those that are known to it.
 pub unsafe trait Definition {
-    /// The callable's description, and what its handlers need.
-    const REGISTRATION: &'static Registration;
+    /// The callable's description, for use at compile time: what refers to it later brings
+    /// it into the library.
+    const CALLABLE: &'static Callable;
 
-    /// The callable's description.
-    const CALLABLE: &'static Callable = &Self::REGISTRATION.callable;
+    /// Builds the state, for a callable that has one. Of the call nothing is there but the
+    /// static attributes, and for a state on a device the context.
+    const STATE: Option<BuildState> = None;
+
+    /// The static of the callable.
+    fn registration() -> &'static Registration;
 
     /// Runs the function with the parameters of a call, which was checked against the
     /// description. Nobody else is given a [`Call`], so that this is not `unsafe`, and neither
@@ -137,15 +135,6 @@ pub unsafe trait Definition {
     /// # Errors
     /// The function's.
     fn call<'a>(call: &'a Call<'a>) -> Result<()>;
-
-    /// Builds the state, for a callable that has one. Of the call nothing is there but the
-    /// static attributes, and for a state on a device the context.
-    ///
-    /// # Errors
-    /// The constructor's.
-    fn state<'a>(_: &'a Call<'a>) -> Result<Built> {
-        Err(Error::internal("the callable has no state"))
-    }
 }
 
 /// What a callable may return: `()` or `Result<(), E>` with `E: Into<Error>`.

@@ -11,6 +11,8 @@ pub(crate) const MAX_PARAMS: usize = 64;
 /// How many named dimensions a callable may have.
 pub(crate) const MAX_DIM_NAMES: usize = 64;
 
+/// How many slots a plan keeps; the others are found at each call.
+const NUM_SLOTS: usize = 16;
 /// How many operands and results the short cut looks at.
 pub(crate) const MAX_PLAIN: usize = 8;
 
@@ -26,8 +28,8 @@ pub(crate) struct Plan {
     num_results: u8,
     num_scratch: u8,
     num_statics: u8,
-    /// The slot of each parameter, see [`slot`].
-    slots: [u8; MAX_PARAMS],
+    /// The slots of the first parameters, see [`slot`].
+    slots: [u8; NUM_SLOTS],
     /// Whether a parameter is kept at the call site, not read from the frame.
     pub(crate) has_kept: bool,
     /// Whether each call site has a state.
@@ -111,7 +113,7 @@ impl Plan {
             num_results: 0,
             num_scratch: 0,
             num_statics: 0,
-            slots: [0; MAX_PARAMS],
+            slots: [0; NUM_SLOTS],
             has_kept: false,
             has_state: false,
             has_device_state: false,
@@ -125,7 +127,9 @@ impl Plan {
         let mut i = 0;
         while i < params.len() {
             let param = &params[i];
-            plan.slots[i] = slot(params, i);
+            if i < NUM_SLOTS {
+                plan.slots[i] = slot(params, i);
+            }
             plan.num_operands += is_operand(param) as u8;
             plan.num_results += is_result(param) as u8;
             plan.num_scratch += is_scratch(param) as u8;
@@ -171,10 +175,13 @@ impl Plan {
         self.can_be_plain = !is_wide;
     }
 
-    /// The slot of a parameter.
+    /// The slot of a parameter of this plan's callable.
     #[inline]
-    pub(crate) fn slot(&self, index: usize) -> u8 {
-        self.slots[index]
+    pub(crate) fn slot(&self, callable: impl FnOnce() -> &'static Callable, index: usize) -> u8 {
+        match self.slots.get(index) {
+            Some(&slot) => slot,
+            None => slot(callable().params, index),
+        }
     }
 
     /// The types of the operands, if a call can be plain.

@@ -2,7 +2,8 @@
 
 pub use crate::check;
 pub use crate::ffi::frame::Call;
-pub use crate::param::{Any, Definition, FfiArg, IntoResult};
+pub use crate::packed::{pack, packed_len};
+pub use crate::param::{BuildState, Definition, FfiArg, IntoResult};
 #[cfg(feature = "_cuda")]
 pub use crate::registry::ModuleRegistration;
 pub use crate::registry::{Registered, Registration};

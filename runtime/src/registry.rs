@@ -1,9 +1,10 @@
 //! The callables that are linked into this library.
 
-use crate::ffi::entry::{self, Body, BuildState};
+use crate::ffi::entry::{self, Body};
 use crate::ffi::sys;
 use crate::manifest;
-use crate::param::Definition;
+use crate::packed;
+use crate::param::{BuildState, Definition};
 use crate::plan::Plan;
 use crate::signature::{Callable, Platform};
 use std::collections::BTreeMap;
@@ -13,14 +14,16 @@ use std::sync::OnceLock;
 /// The version of the exported symbols and of the manifest.
 pub(crate) const ABI_VERSION: u32 = 1;
 
-/// One callable: its description, and what its handlers need. The attribute makes a static of
+/// One callable: what its handlers need, and its description. The attribute makes a static of
 /// it, for a constant might be there several times over.
 #[derive(Debug)]
 pub struct Registration {
-    pub(crate) callable: Callable,
     pub(crate) plan: Plan,
     pub(crate) body: Body,
-    pub(crate) build_state: BuildState,
+    pub(crate) build_state: Option<BuildState>,
+    packed: &'static [u8],
+    vjp: Option<fn() -> &'static Callable>,
+    callable: OnceLock<Box<Callable>>,
     /// For all stages.
     handler: sys::Handler,
     /// For all stages of its target on the other platform, if that has no callable of the name.
@@ -61,22 +64,31 @@ pub struct ModuleRegistration(pub &'static crate::cuda::Module);
 inventory::collect!(ModuleRegistration);
 
 impl Registration {
-    /// The registration of a definition, which it is of.
-    pub const fn new<D: Definition>(callable: Callable) -> Registration {
+    /// The registration of a definition, with its description [packed](crate::packed).
+    pub const fn new<D: Definition>(packed: &'static [u8]) -> Registration {
         Registration {
-            plan: Plan::new(&callable),
-            callable,
+            plan: Plan::new(D::CALLABLE),
             body: D::call,
-            build_state: D::state,
+            build_state: D::STATE,
+            packed,
+            vjp: D::CALLABLE.vjp,
+            callable: OnceLock::new(),
             handler: entry::handler::<D>,
             absent: entry::absent::<D>,
         }
     }
 
-    pub(crate) fn handlers(&self) -> Handlers {
+    /// The description.
+    #[inline]
+    pub(crate) fn callable(&'static self) -> &'static Callable {
+        let unpack = || Box::new(packed::unpack(self.packed, self.vjp));
+        self.callable.get_or_init(unpack)
+    }
+
+    pub(crate) fn handlers(&'static self) -> Handlers {
         Handlers {
             instantiate: self.handler,
-            initialize: match self.callable.platform() {
+            initialize: match self.callable().platform() {
                 Platform::Cpu => None,
                 Platform::Cuda => Some(self.handler),
             },
@@ -125,7 +137,7 @@ pub(crate) fn library() -> &'static Library {
         let text = manifest::write(&targets, &errors);
         Library {
             handlers,
-            callables: registrations.iter().map(|r| &r.callable).collect(),
+            callables: registrations.iter().map(|r| r.callable()).collect(),
             manifest: CString::new(text).unwrap_or_default(),
         }
     })
@@ -138,7 +150,7 @@ pub(crate) fn registrations() -> Vec<&'static Registration> {
         .map(|r| r.0)
         .collect();
     all.sort_by_key(|r| {
-        let c = &r.callable;
+        let c = r.callable();
         (c.crate_name(), c.name, c.platform(), c.file, c.line)
     });
     all
@@ -148,7 +160,7 @@ pub(crate) fn registrations() -> Vec<&'static Registration> {
 fn targets(registrations: &[&'static Registration]) -> (Vec<Target>, Vec<String>) {
     let mut groups: BTreeMap<_, Vec<(&Callable, usize)>> = BTreeMap::new();
     for (index, registration) in registrations.iter().enumerate() {
-        let callable = &registration.callable;
+        let callable = registration.callable();
         let group = groups.entry((callable.crate_name(), callable.name));
         group.or_default().push((callable, index));
     }

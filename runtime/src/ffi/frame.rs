@@ -82,7 +82,7 @@ impl<'a> Call<'a> {
 
     #[inline]
     pub(super) fn callable(&self) -> &'static Callable {
-        &self.registration.callable
+        self.registration.callable()
     }
 
     #[inline]
@@ -164,7 +164,7 @@ impl<'a> Call<'a> {
     /// The slot of a parameter.
     #[inline]
     pub(super) fn slot(&self, index: usize) -> u8 {
-        self.plan().slot(index)
+        self.plan().slot(|| self.callable(), index)
     }
 
     /// The number among the static attributes with this slot.

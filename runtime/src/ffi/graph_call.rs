@@ -91,7 +91,7 @@ unsafe fn run_at(
 ) -> Result<()> {
     let num_operands = registration.plan.num_operands();
     let mut seen = seen.to_vec();
-    for (result, source) in registration.callable.in_outs().enumerate() {
+    for (result, source) in registration.callable().in_outs().enumerate() {
         if let Some(operand) = source {
             // A body sees an in-out at its result only; it is there already.
             seen[operand] = seen[num_operands + result];

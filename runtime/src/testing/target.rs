@@ -33,9 +33,9 @@ impl Target {
     fn find_on(platform: Platform, name: &str) -> Result<Target> {
         let matches: Vec<_> = registrations()
             .into_iter()
-            .filter(|r| r.callable.platform() == platform)
+            .filter(|r| r.callable().platform() == platform)
             .filter(|r| {
-                let callable = &r.callable;
+                let callable = r.callable();
                 name == callable.name
                     || name.strip_prefix(callable.crate_name())
                         == Some(format!(".{}", callable.name).as_str())
@@ -43,7 +43,7 @@ impl Target {
             .collect();
         match matches[..] {
             [one] => Ok(Target {
-                callable: &one.callable,
+                callable: one.callable(),
                 handlers: one.handlers(),
             }),
             [] => Err(Error::not_found(format!(
@@ -51,16 +51,16 @@ impl Target {
                 platform.name(),
                 registrations()
                     .iter()
-                    .map(|r| format!("{}.{}", r.callable.crate_name(), r.callable.name))
+                    .map(|r| format!("{}.{}", r.callable().crate_name(), r.callable().name))
                     .collect::<Vec<_>>()
                     .join(", ")
             ))),
             [first, second, ..] => Err(Error::invalid_argument(format!(
                 "`{name}` is ambiguous: it is defined at {}:{} and {}:{}",
-                first.callable.file,
-                first.callable.line,
-                second.callable.file,
-                second.callable.line
+                first.callable().file,
+                first.callable().line,
+                second.callable().file,
+                second.callable().line
             ))),
         }
     }

@@ -147,7 +147,7 @@ fn know<D: Definition>() -> [u32; 3] {
                 // must be noticed.
                 unsafe {
                     let is_known = known.is_some_and(|known| known.is_of(frame, &mut ranges));
-                    let mut call = Call::new(D::REGISTRATION, frame, Place::HOST);
+                    let mut call = Call::new(D::registration(), frame, Place::HOST);
                     call.site = site;
                     (is_known, call.check().map_err(|error| error.to_string()))
                 }
@@ -221,8 +221,8 @@ fn compare<D: Definition>() -> [u32; 3] {
             // SAFETY: the table is a static, and the frame is right, or wrong in ways that
             // must be noticed.
             let (plain, checked) = unsafe {
-                let plain = is_plain(D::REGISTRATION, frame);
-                let mut call = Call::new(D::REGISTRATION, frame, Place::HOST);
+                let plain = is_plain(D::registration(), frame);
+                let mut call = Call::new(D::registration(), frame, Place::HOST);
                 (plain, call.check())
             };
             (
