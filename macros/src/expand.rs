@@ -3,17 +3,21 @@
 
 use crate::check::{Ask, Question};
 use crate::ctx::Ctx;
+use crate::describe::{description, keys, text_tokens};
 use crate::diag::{self, At};
-use crate::model::{Callable, Dim, DimKind, Origin, Param, Reference};
+use crate::model::{Callable, Param};
 use crate::state;
 use crate::types::{self, Role};
-use crate::values::{CacheMax, text_of};
+use crate::values::text_of;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Ident, Path, Visibility};
 
 /// The version of this crate, which must be the runtime's.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// How many named dimensions the runtime keeps.
+const MAX_DIM_NAMES: usize = 64;
 
 /// What accompanies the function.
 pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
@@ -24,8 +28,19 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
     let krate = ctx.krate();
     let (module, def) = (module(vis, ident), def(ident));
     let description = description(callable);
+    let text = text_tokens(callable);
+    let (params, count) = (callable.params.iter(), callable.params.len());
+    let types = params.map(|param| trait_item(&private, param, "TYPE"));
+    let keys = keys(callable).map(|keys| {
+        let keys = option(Some(quote!(&#keys)));
+        quote!(const KEYS: ::core::option::Option<&'static #private::Callable> = #keys;)
+    });
     let asks = asks.iter().map(|ask| ask_tokens(ctx, ident, ask));
     let vjp = vjp_tokens(callable);
+    let too_many_dims = (callable.dim_names.len() > MAX_DIM_NAMES).then(|| {
+        let text = "too many named dimensions: a callable has at most 64";
+        quote_spanned!(ident.span()=> ::core::compile_error!(#text);)
+    });
     // A name of the expansion's own, which cannot hide the function.
     let call = Ident::new("call", Span::mixed_site());
     let args = (0..callable.params.len()).map(|i| argument(callable, &call, i));
@@ -41,24 +56,29 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
         // The function's own lint attributes do not reach here.
         #[allow(deprecated)]
         const _: () = {
-            static __REGISTRATION: #private::Registration =
-                #private::Registration::new::<#def>(#description);
+            static __SLOT: #private::Slot = #private::Slot::new();
             #[automatically_derived]
             unsafe impl #private::Definition for #def {
-                const REGISTRATION: &'static #private::Registration = &__REGISTRATION;
+                const CALLABLE: &'static #private::Callable = &#description;
+                const TEXT: &'static str = #text;
+                const TYPES: &'static [#private::ParamType] = &[#(#types),*];
+                const PACKED: &'static [#private::PackedType] =
+                    &#private::PackedType::all::<#count>(Self::TYPES);
+                const SLOT: *const #private::Slot = &raw const __SLOT;
+                #keys
+                #state
 
                 fn call<'call>(
                     #call: &'call #private::Call<'call>,
                 ) -> ::core::result::Result<(), #krate::Error> {
                     <#result as #private::IntoResult>::into_result(#ident #args)
                 }
-
-                #state
             }
             #krate::macros_version! { #VERSION }
+            #too_many_dims
             #(#asks)*
             #vjp
-            #private::inventory::submit! { #private::Registered(&__REGISTRATION) }
+            #private::inventory::submit! { #private::Declaration::new::<#def>() }
         };
     }
 }
@@ -101,14 +121,17 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
     let build = quote_spanned!(end=> ::<#holder>::build(#constructor));
     // The asks refuse parameters that are not known yet.
     Some(quote! {
-        #[allow(unused_variables)]
-        fn state<'call>(
-            #call: &'call #private::Call<'call>,
-        ) -> ::core::result::Result<#private::Built, #krate::Error> {
-            #(#names)*
-            use #krate::IntoState as __IntoState;
-            #into_state #build
-        }
+        const STATE: ::core::option::Option<#private::BuildState> = ::core::option::Option::Some({
+            #[allow(unused_variables)]
+            fn __state<'call>(
+                #call: &'call #private::Call<'call>,
+            ) -> ::core::result::Result<#private::Built, #krate::Error> {
+                #(#names)*
+                use #krate::IntoState as __IntoState;
+                #into_state #build
+            }
+            __state
+        });
     })
 }
 
@@ -129,8 +152,12 @@ pub(crate) fn fallback(callable: &Callable) -> TokenStream {
 
         #[automatically_derived]
         unsafe impl #private::Definition for #def {
-            const REGISTRATION: &'static #private::Registration =
-                &#private::Registration::new::<#def>(#private::check::MISTAKEN);
+            const CALLABLE: &'static #private::Callable = &#private::check::MISTAKEN;
+
+            const TEXT: &'static str = "";
+            const TYPES: &'static [#private::ParamType] = &[#(#types),*];
+            const PACKED: &'static [#private::PackedType] = &[];
+            const SLOT: *const #private::Slot = ::core::ptr::null();
 
             fn call<'call>(
                 _: &'call #private::Call<'call>,
@@ -138,8 +165,6 @@ pub(crate) fn fallback(callable: &Callable) -> TokenStream {
                 ::core::panic!()
             }
         }
-
-        const _: &[#private::ParamType] = &[#(#types),*];
     }
 }
 
@@ -170,7 +195,7 @@ fn def(function: &Ident) -> TokenStream {
 }
 
 /// The type in the module beside the function at a path.
-fn def_at(path: &Path) -> TokenStream {
+pub(crate) fn def_at(path: &Path) -> TokenStream {
     let mut path = path.clone();
     if let Some(last) = path.segments.last_mut() {
         last.ident = module_name(&last.ident);
@@ -178,126 +203,14 @@ fn def_at(path: &Path) -> TokenStream {
     quote!(#path::Def)
 }
 
-fn description(callable: &Callable) -> TokenStream {
-    let private = callable.ctx.private();
-    let name = &callable.name.text;
-    let doc = &callable.doc;
-    // The line of the function, not of the attribute.
-    let line = quote_spanned!(callable.ident.span()=> ::core::line!());
-    let params = callable
-        .params
-        .iter()
-        .map(|param| param_tokens(&private, param));
-    let dim_names = &callable.dim_names;
-    let vmap_method = option(callable.vmap_method);
-    let batch_dims = callable.batch_dims.iter().map(|name| &name.text);
-    let vjp = callable.vjp.as_ref().map(def_at);
-    let graph_mode = callable
-        .graph_mode
-        .as_ref()
-        .map(|mode| format_ident!("{}", mode.word));
-    let stage_in = names(callable, &callable.stage_in);
-    let stage_out = names(callable, &callable.stage_out);
-    let graph_cache_max = callable.graph_cache_max.as_ref().map(|max| match max {
-        CacheMax::Limit(limit) => quote!(Limit(#limit)),
-        CacheMax::Unlimited => quote!(Unlimited),
-    });
-    let modules = some_list(callable.modules.iter().map(|path| {
-        let text = text_of(path);
-        quote!(#private::ModuleUse { path: #text, id: #path::ID })
-    }));
-    let preload = callable.preload;
-    let state = callable.state.as_ref().map(text_of);
-    // Only what differs from the default: most functions say little.
-    let mut keys = TokenStream::new();
-    let mut key = |is_said: bool, value: TokenStream| {
-        if is_said {
-            keys.extend(quote!(#value,));
-        }
-    };
-    key(!doc.is_empty(), quote!(doc: #doc));
-    key(!dim_names.is_empty(), quote!(dim_names: &[#(#dim_names),*]));
-    key(
-        callable.vmap_method != Some("broadcast_all"),
-        quote!(vmap_method: #vmap_method),
-    );
-    key(
-        !callable.batch_dims.is_empty(),
-        quote!(batch_dims: &[#(#batch_dims),*]),
-    );
-    key(callable.has_side_effect, quote!(has_side_effect: true));
-    key(vjp.is_some(), {
-        let vjp = option(vjp.map(|def| quote!(|| <#def as #private::Definition>::CALLABLE)));
-        quote!(vjp: #vjp)
-    });
-    key(
-        graph_mode.is_some(),
-        quote!(graph_mode: #private::GraphMode::#graph_mode),
-    );
-    key(!callable.stage_in.is_empty(), quote!(stage_in: #stage_in));
-    key(
-        !callable.stage_out.is_empty(),
-        quote!(stage_out: #stage_out),
-    );
-    key(
-        graph_cache_max.is_some(),
-        quote!(graph_cache_max: #private::GraphCacheMax::#graph_cache_max),
-    );
-    key(!callable.modules.is_empty(), quote!(modules: #modules));
-    key(preload != "CurrentDevice", quote!(preload: #preload));
-    key(state.is_some(), {
-        let state = option(state);
-        quote!(state: #state)
-    });
-    quote! {
-        #private::Callable {
-            name: #name,
-            module: ::core::module_path!(),
-            file: ::core::file!(),
-            line: #line,
-            params: &[#(#params),*],
-            #keys
-            ..#private::Callable::DEFAULT
-        }
-    }
-}
-
-fn param_tokens(private: &TokenStream, param: &Param) -> TokenStream {
-    let Param { name, .. } = param;
-    let ty = trait_item(private, param, "TYPE");
-    let in_out = param.in_out.as_ref().map(|_| quote!(.in_out()));
-    let dims = param.dims.as_ref().map(|list| {
-        let dims = list.dims.iter().map(|dim| dim_tokens(private, dim));
-        match list.origin == Origin::All && param.is_output().is_none() {
-            true => quote!(.output_dims(&[#(#dims),*])),
-            false => quote!(.dims(&[#(#dims),*])),
-        }
-    });
-    quote!(#private::Param::new(#name, #ty) #in_out #dims)
-}
-
 /// An item of the trait that makes the type of a parameter one, at the place of the type.
-fn trait_item(private: &TokenStream, param: &Param, item: &str) -> TokenStream {
+pub(crate) fn trait_item(private: &TokenStream, param: &Param, item: &str) -> TokenStream {
     let ty = &param.ty;
     let At { start, end } = At::of(ty);
     let item = Ident::new(item, end);
     let open = quote_spanned!(start=> <);
     let close = quote_spanned!(end=> >::#item);
     quote!(#open #ty as #private::FfiArg<'_> #close)
-}
-
-fn dim_tokens(private: &TokenStream, dim: &Dim) -> TokenStream {
-    match &dim.kind {
-        DimKind::Const(value) => quote!(#private::Dim::Const(#value)),
-        DimKind::Name(name) => quote!(#private::Dim::Name(#name)),
-        DimKind::Axis(param, axis) => quote!(#private::Dim::Axis(#param, #axis)),
-        DimKind::Scalar(param) => quote!(#private::Dim::Scalar(#param)),
-        DimKind::Op(op, args) => {
-            let op = format_ident!("{op}");
-            let [left, right] = args.each_ref().map(|arg| dim_tokens(private, arg));
-            quote!(#private::Dim::Op(#private::DimOp::#op, &#left, &#right))
-        }
-    }
 }
 
 /// A question in const context, which fails the build at the place of the ask.
@@ -368,21 +281,7 @@ fn with(param: TokenStream, number: usize) -> TokenStream {
     quote!(#param, #number)
 }
 
-fn names(callable: &Callable, references: &[Reference]) -> TokenStream {
-    some_list(
-        references
-            .iter()
-            .map(|reference| &callable.params[reference.param].name),
-    )
-}
-
-/// `Some(&[...])`, or `None` for nothing.
-fn some_list(items: impl Iterator<Item = impl ToTokens>) -> TokenStream {
-    let items: Vec<_> = items.collect();
-    option((!items.is_empty()).then(|| quote!(&[#(#items),*])))
-}
-
-fn option(value: Option<impl ToTokens>) -> TokenStream {
+pub(crate) fn option(value: Option<impl ToTokens>) -> TokenStream {
     match value {
         Some(value) => quote!(::core::option::Option::Some(#value)),
         None => quote!(::core::option::Option::None),

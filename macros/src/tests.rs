@@ -62,13 +62,16 @@ fn the_description() {
             "pub(crate) mod saxpy { pub enum Def {} }",
             "impl P::Definition for saxpy::Def",
             r#"name: "saxpy","#,
-            r#"doc: "y <- a x + y.\n\n Indented.","#,
-            r#"P::Param::new("y", <cpu::ArrayMut<f32, 1> as P::FfiArg<'_>>::TYPE).in_out()
+            // Name, document, names of dimensions, and of the last parameter, an in-out.
+            r#""5:saxpy25:y <- a x + y.\n\n Indented.1:1:n"#,
+            r#"1:y1:1:1:4:Name0:", "\0", ::core::module_path!(), "\0", ::core::file!(), "\0", ::core::line!()"#,
+            "&[ <f32 as P::FfiArg<'_>>::TYPE, <cpu::Array<f32, 1> as P::FfiArg<'_>>::TYPE,",
+            r#"P::Param::new("y", Self::TYPES[2usize]).in_out()
                .dims(&[P::Dim::Name(0usize)])"#,
             // No other key was given.
             r#"dim_names: &["n"], ..P::Callable::DEFAULT"#,
             "<Result<()> as P::IntoResult>::into_result(",
-            "P::Registration::new::<saxpy::Def>(",
+            "P::Declaration::new::<saxpy::Def>(",
         ],
     );
     // Types that say what they are leave nothing to ask.
@@ -108,7 +111,7 @@ fn the_keys() {
             r#"state: ::core::option::Option::Some("Plan::new(k, 4)")"#,
             "let k = <i32 as P::FfiArg<'_>>::take(call,",
             "__IntoState::<<&State<Plan> as P::FfiArg<'_>>::StateOr<P::NoState>>::build(Plan::new(k, 4))",
-            "vjp: ::core::option::Option::Some(||",
+            "vjp: ::core::option::Option::Some(<grad::back::Def as P::Definition>::callable)",
             "use P::require_vjp as __require;
             __require(
                 <f::Def as P::Definition>::CALLABLE,

@@ -51,6 +51,7 @@ mod graph;
 mod manifest;
 #[doc(hidden)]
 pub mod missing;
+mod packed;
 // Declares an `unsafe` trait, and has no unsafe code.
 #[allow(unsafe_code)]
 mod param;

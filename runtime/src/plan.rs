@@ -1,4 +1,4 @@
-//! What every call needs to know of a callable, worked out at compile time.
+//! What every call needs to know of a callable, worked out once.
 
 #[cfg(feature = "_cuda")]
 use crate::check::is_cuda;
@@ -19,15 +19,14 @@ pub(crate) const BATCH: &str = "jc.batch";
 /// Our own attribute for outputs whose shapes were chosen for the call.
 pub(crate) const OUTPUT_DIMS: &str = "jc.output_dims";
 
-/// What a call frame of a callable has.
+/// What a call frame of a callable has. In this order: what every call reads comes first.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(crate) struct Plan {
     num_operands: u8,
     num_results: u8,
     num_scratch: u8,
     num_statics: u8,
-    /// The slot of each parameter, see [`slot`].
-    slots: [u8; MAX_PARAMS],
     /// Whether a parameter is kept at the call site, not read from the frame.
     pub(crate) has_kept: bool,
     /// Whether each call site has a state.
@@ -43,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) can_be_plain: bool,
     /// What that compares buffers with: operands, then results.
     plain: [PlainBuffer; MAX_PLAIN],
+    /// The slot of each parameter, see [`slot`].
+    slots: [u8; MAX_PARAMS],
 }
 
 /// The type of a buffer in the fewest bytes, for it is read in every call.

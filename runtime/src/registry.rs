@@ -1,9 +1,11 @@
 //! The callables that are linked into this library.
 
-use crate::ffi::entry::{self, Body, BuildState};
+use crate::ffi::entry::{self, Body};
+use crate::ffi::slot::{self, Slot};
 use crate::ffi::sys;
 use crate::manifest;
-use crate::param::Definition;
+use crate::packed::{self, PackedType};
+use crate::param::{BuildState, Definition};
 use crate::plan::Plan;
 use crate::signature::{Callable, Platform};
 use std::collections::BTreeMap;
@@ -13,14 +15,59 @@ use std::sync::OnceLock;
 /// The version of the exported symbols and of the manifest.
 pub(crate) const ABI_VERSION: u32 = 1;
 
-/// One callable: its description, and what its handlers need. The attribute makes a static of
-/// it, for a constant might be there several times over.
+/// What the attribute submits of a callable.
+pub struct Declaration {
+    text: &'static str,
+    types: &'static [PackedType],
+    keys: Option<&'static Callable>,
+    build_state: Option<BuildState>,
+    body: Body,
+    slot: &'static Slot,
+    handler: sys::Handler,
+    absent: sys::Handler,
+}
+
+inventory::collect!(Declaration);
+
+impl Declaration {
+    /// That of a definition.
+    pub const fn new<D: Definition>() -> Declaration {
+        Declaration {
+            text: D::TEXT,
+            types: D::PACKED,
+            keys: D::KEYS,
+            build_state: D::STATE,
+            body: D::call,
+            slot: slot::of::<D>(),
+            handler: entry::handler::<D>,
+            absent: entry::absent::<D>,
+        }
+    }
+
+    fn registration(&'static self) -> &'static Registration {
+        self.slot.get_or_fill(|| {
+            let keys = self.keys.unwrap_or(&Callable::DEFAULT);
+            let callable = packed::unpack(self.text, self.types, keys);
+            Registration {
+                body: self.body,
+                plan: Plan::new(&callable),
+                callable: Box::leak(Box::new(callable)),
+                build_state: self.build_state,
+                handler: self.handler,
+                absent: self.absent,
+            }
+        })
+    }
+}
+
+/// One callable: what its handlers need, and its description. Calls read the first fields.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Registration {
-    pub(crate) callable: Callable,
-    pub(crate) plan: Plan,
     pub(crate) body: Body,
-    pub(crate) build_state: BuildState,
+    pub(crate) plan: Plan,
+    pub(crate) callable: &'static Callable,
+    pub(crate) build_state: Option<BuildState>,
     /// For all stages.
     handler: sys::Handler,
     /// For all stages of its target on the other platform, if that has no callable of the name.
@@ -47,12 +94,6 @@ impl Handlers {
     }
 }
 
-/// A registration, as the attribute submits it.
-#[derive(Debug)]
-pub struct Registered(pub &'static Registration);
-
-inventory::collect!(Registered);
-
 /// A module of kernels, as `cuda::module!` submits it.
 #[cfg(feature = "_cuda")]
 pub struct ModuleRegistration(pub &'static crate::cuda::Module);
@@ -61,19 +102,7 @@ pub struct ModuleRegistration(pub &'static crate::cuda::Module);
 inventory::collect!(ModuleRegistration);
 
 impl Registration {
-    /// The registration of a definition, which it is of.
-    pub const fn new<D: Definition>(callable: Callable) -> Registration {
-        Registration {
-            plan: Plan::new(&callable),
-            callable,
-            body: D::call,
-            build_state: D::state,
-            handler: entry::handler::<D>,
-            absent: entry::absent::<D>,
-        }
-    }
-
-    pub(crate) fn handlers(&self) -> Handlers {
+    pub(crate) fn handlers(&'static self) -> Handlers {
         Handlers {
             instantiate: self.handler,
             initialize: match self.callable.platform() {
@@ -125,7 +154,7 @@ pub(crate) fn library() -> &'static Library {
         let text = manifest::write(&targets, &errors);
         Library {
             handlers,
-            callables: registrations.iter().map(|r| &r.callable).collect(),
+            callables: registrations.iter().map(|r| r.callable).collect(),
             manifest: CString::new(text).unwrap_or_default(),
         }
     })
@@ -133,12 +162,12 @@ pub(crate) fn library() -> &'static Library {
 
 /// All registrations, in an order that does not depend on the linker's.
 pub(crate) fn registrations() -> Vec<&'static Registration> {
-    let mut all: Vec<_> = inventory::iter::<Registered>
+    let mut all: Vec<_> = inventory::iter::<Declaration>
         .into_iter()
-        .map(|r| r.0)
+        .map(Declaration::registration)
         .collect();
     all.sort_by_key(|r| {
-        let c = &r.callable;
+        let c = r.callable;
         (c.crate_name(), c.name, c.platform(), c.file, c.line)
     });
     all
@@ -148,7 +177,7 @@ pub(crate) fn registrations() -> Vec<&'static Registration> {
 fn targets(registrations: &[&'static Registration]) -> (Vec<Target>, Vec<String>) {
     let mut groups: BTreeMap<_, Vec<(&Callable, usize)>> = BTreeMap::new();
     for (index, registration) in registrations.iter().enumerate() {
-        let callable = &registration.callable;
+        let callable = registration.callable;
         let group = groups.entry((callable.crate_name(), callable.name));
         group.or_default().push((callable, index));
     }

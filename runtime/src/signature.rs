@@ -104,6 +104,21 @@ pub struct BufferType {
 }
 
 impl BufferType {
+    pub(crate) const fn new(
+        dtype: DataType,
+        rank: usize,
+        packed: &[usize],
+        align_mask: u16,
+    ) -> BufferType {
+        BufferType {
+            dtype: dtype as i32,
+            size: dtype.size() as u16,
+            align_mask,
+            rank: (rank + packed.len()) as u16,
+            packed: packed.len() as u16,
+        }
+    }
+
     /// For parameters that have no buffer.
     pub const NONE: BufferType = BufferType {
         dtype: 0,

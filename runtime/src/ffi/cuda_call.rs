@@ -19,7 +19,7 @@ pub(super) unsafe fn initialize(
     frame: &sys::CallFrame,
     registration: &'static Registration,
 ) -> Result<()> {
-    let callable = &registration.callable;
+    let callable = registration.callable;
     // SAFETY: the caller's promise.
     let api = unsafe { Api::new(frame.api)? };
     // SAFETY: this is the running call's context.

@@ -5,6 +5,7 @@ use super::attrs::Attrs;
 use super::frame::Call;
 use super::place::Place;
 use super::plain::is_plain;
+use super::slot::Slot;
 use super::{state, sys};
 use crate::absent;
 use crate::error::{Code, Error, Result};
@@ -18,15 +19,14 @@ use std::ptr;
 
 /// The function, with the parameters of a call that was checked.
 pub(crate) type Body = for<'a> fn(&'a Call<'a>) -> Result<()>;
-pub(crate) type BuildState = for<'a> fn(&'a Call<'a>) -> Result<Built>;
 
 /// The handler of a callable, for all stages. All that it does is out of line, for it is
 /// compiled for each callable.
 pub(crate) unsafe extern "C" fn handler<D: Definition>(
     frame: *mut sys::CallFrame,
 ) -> *mut sys::Error {
-    // SAFETY: XLA calls its handlers with a valid frame.
-    unsafe { handle(frame, D::REGISTRATION) }
+    // SAFETY: XLA calls its handlers with a valid frame; the definition's slot is a static.
+    unsafe { handle(frame, D::SLOT) }
 }
 
 /// The handler of a callable's target on the other platform, where that has no function.
@@ -35,19 +35,21 @@ pub(crate) unsafe extern "C" fn handler<D: Definition>(
 pub(crate) unsafe extern "C" fn absent<D: Definition>(
     frame: *mut sys::CallFrame,
 ) -> *mut sys::Error {
-    // SAFETY: XLA calls its handlers with a valid frame.
-    unsafe { handle_absent(frame, D::REGISTRATION) }
+    // SAFETY: XLA calls its handlers with a valid frame; the definition's slot is a static.
+    unsafe { handle_absent(frame, D::SLOT) }
 }
 
+/// For C, as the handlers are, which then need not care for panics: none gets out of it.
+///
 /// # Safety
-/// `frame` is null or a frame that XLA calls a handler with, alive during the call.
-unsafe fn handle(
-    frame: *mut sys::CallFrame,
-    registration: &'static Registration,
-) -> *mut sys::Error {
+/// `frame` is null or a frame that XLA calls a handler with, alive during the call; `slot` is a
+/// static.
+unsafe extern "C" fn handle(frame: *mut sys::CallFrame, slot: *const Slot) -> *mut sys::Error {
+    // SAFETY: the caller's promise.
+    let registration = unsafe { &*slot }.get();
     // SAFETY: the caller's promise.
     unsafe {
-        contain(frame, &registration.callable, |frame| match frame.stage {
+        contain(frame, registration, |frame| match frame.stage {
             sys::stage::EXECUTE => execute(frame, registration),
             sys::stage::INSTANTIATE => instantiate(frame, registration),
             sys::stage::INITIALIZE => initialize(frame, registration),
@@ -60,15 +62,19 @@ unsafe fn handle(
 /// # Safety
 /// As for `handle`.
 #[cold]
-unsafe fn handle_absent(
+unsafe extern "C" fn handle_absent(
     frame: *mut sys::CallFrame,
-    registration: &'static Registration,
+    slot: *const Slot,
 ) -> *mut sys::Error {
-    let callable = &registration.callable;
+    // SAFETY: the caller's promise.
+    let registration = unsafe { &*slot }.get();
     // SAFETY: the caller's promise.
     unsafe {
-        contain(frame, callable, |frame| match frame.stage {
-            sys::stage::EXECUTE => Err(absent::error(callable, callable.platform().other())),
+        contain(frame, registration, |frame| match frame.stage {
+            sys::stage::EXECUTE => {
+                let callable = registration.callable;
+                Err(absent::error(callable, callable.platform().other()))
+            }
             _ => Ok(()),
         })
     }
@@ -81,7 +87,7 @@ unsafe fn handle_absent(
 #[inline(always)]
 unsafe fn contain(
     frame: *mut sys::CallFrame,
-    callable: &Callable,
+    registration: &'static Registration,
     work: impl FnOnce(&sys::CallFrame) -> Result<()>,
 ) -> *mut sys::Error {
     if frame.is_null() {
@@ -91,7 +97,7 @@ unsafe fn contain(
     // and all else are looked at only after the metadata query is excluded.
     let (size, extensions) = unsafe { ((*frame).struct_size, (*frame).extension_start) };
     // SAFETY: the list is XLA's, alive during the call.
-    if unsafe { answer_metadata(extensions, callable) } {
+    if unsafe { answer_metadata(extensions, registration) } {
         return ptr::null_mut();
     }
     // SAFETY: as above.
@@ -109,7 +115,7 @@ unsafe fn contain(
     match result {
         Some(Ok(())) => ptr::null_mut(),
         // SAFETY: the table is not null.
-        failed => unsafe { report(table, callable, failed) },
+        failed => unsafe { report(table, registration, failed) },
     }
 }
 
@@ -127,7 +133,7 @@ fn frame_too_small(size: usize) -> Error {
 #[inline(never)]
 unsafe fn report(
     table: *const sys::Api,
-    callable: &Callable,
+    registration: &'static Registration,
     failed: Option<Result<()>>,
 ) -> *mut sys::Error {
     // The error may hold any type of the author's, whose `Display` and `Drop` may panic.
@@ -136,6 +142,7 @@ unsafe fn report(
         _ => FromPanic::from_panic("the value of the panic panicked itself".into()),
     });
     let (code, text) = description.unwrap_or((Code::Internal, "panicked".into()));
+    let callable = registration.callable;
     let message = format!("{}.{}: {text}", callable.crate_name(), callable.name);
     // SAFETY: the caller's promise.
     unsafe { create_error(table, code, &message) }
@@ -154,7 +161,7 @@ fn instantiate(frame: &sys::CallFrame, registration: &'static Registration) -> R
     let api = unsafe { Api::new(frame.api)? };
     // SAFETY: the frame is XLA's, alive and unchanged during the call.
     let attrs = unsafe { Attrs::new(&frame.attrs) };
-    let mut site = state::CallSite::decode(&registration.callable, attrs)?;
+    let mut site = state::CallSite::decode(registration.callable, attrs)?;
     if registration.plan.has_state {
         // SAFETY: this is the frame that the site was decoded from.
         let call = unsafe { Call::for_state(registration, frame, Place::HOST, &site) };
@@ -170,7 +177,10 @@ fn instantiate(frame: &sys::CallFrame, registration: &'static Registration) -> R
 
 /// Builds the state of a call site.
 pub(super) fn build_state<'a>(call: &'a Call<'a>) -> Result<Built> {
-    (call.registration.build_state)(call).map_err(|error| {
+    let Some(build) = call.registration.build_state else {
+        return Err(Error::internal("the callable has no state"));
+    };
+    build(call).map_err(|error| {
         let code = error.code();
         Error::new(code, format!("cannot build its state: {error}"))
     })
@@ -209,7 +219,7 @@ fn execute_on_gpu(frame: &sys::CallFrame, registration: &'static Registration) -
     // SAFETY: this is the running EXECUTE call's frame, which has a table; the place is that
     // of its platform.
     unsafe {
-        super::cuda_call::execute(frame, &registration.callable, |place| {
+        super::cuda_call::execute(frame, registration.callable, |place| {
             execute_at(frame, registration, place)
         })
     }
@@ -245,7 +255,10 @@ pub(super) fn check_and_run(call: &mut Call<'_>) -> Result<()> {
 ///
 /// # Safety
 /// `extension` is null or heads a list of XLA's extensions.
-unsafe fn answer_metadata(mut extension: *mut sys::ExtensionBase, callable: &Callable) -> bool {
+unsafe fn answer_metadata(
+    mut extension: *mut sys::ExtensionBase,
+    registration: &'static Registration,
+) -> bool {
     while !extension.is_null() {
         // SAFETY: the list is XLA's; unknown entries are passed over.
         let base = unsafe { *extension };
@@ -260,7 +273,7 @@ unsafe fn answer_metadata(mut extension: *mut sys::ExtensionBase, callable: &Cal
                 unsafe {
                     (*metadata).api_version.major_version = 0;
                     (*metadata).api_version.minor_version = 1;
-                    (*metadata).traits = traits(callable);
+                    (*metadata).traits = traits(registration.callable);
                 }
             }
             return true;

@@ -82,7 +82,7 @@ impl<'a> Call<'a> {
 
     #[inline]
     pub(super) fn callable(&self) -> &'static Callable {
-        &self.registration.callable
+        self.registration.callable
     }
 
     #[inline]

@@ -17,7 +17,7 @@ use std::mem::MaybeUninit;
 /// # Safety
 /// `frame` is the frame of a running EXECUTE call of the callable.
 #[inline]
-pub(super) unsafe fn is_plain(registration: &Registration, frame: &sys::CallFrame) -> bool {
+pub(super) unsafe fn is_plain(registration: &'static Registration, frame: &sys::CallFrame) -> bool {
     let plan = &registration.plan;
     // Batches and chosen shapes come with attributes of our own.
     if !plan.can_be_plain || frame.attrs.size != plan.num_statics() as i64 {
@@ -47,7 +47,7 @@ fn has_len(list: &sys::Buffers, len: usize) -> bool {
 /// The list is XLA's, with as many entries as there are operands.
 #[inline(always)]
 unsafe fn has_operands(
-    registration: &Registration,
+    registration: &'static Registration,
     args: &sys::Buffers,
     taken: &mut Taken,
 ) -> bool {
@@ -67,7 +67,7 @@ unsafe fn has_operands(
 /// `has_operands` was true, and the list is XLA's, with as many entries as there are results.
 #[inline(always)]
 unsafe fn has_results(
-    registration: &Registration,
+    registration: &'static Registration,
     args: &sys::Buffers,
     rets: &sys::Buffers,
     taken: &mut Taken,
@@ -141,7 +141,7 @@ unsafe fn typed<'a>(
     list: &'a sys::Buffers,
     index: usize,
     ty: &PlainBuffer,
-    registration: &Registration,
+    registration: &'static Registration,
 ) -> Option<(&'a sys::Buffer, usize)> {
     // SAFETY: the caller's promise.
     let (entry, data) = unsafe { (*list.types.add(index), *list.buffers.add(index)) };

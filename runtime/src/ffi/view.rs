@@ -22,13 +22,7 @@ pub(super) const fn array_type<T: Element>(
         dtype: Some(T::DTYPE),
         rank,
         packed: T::PACKED,
-        buffer: BufferType {
-            dtype: T::DTYPE as i32,
-            size: T::DTYPE.size() as u16,
-            align_mask: align_of::<T>() as u16 - 1,
-            rank: (rank + T::PACKED.len()) as u16,
-            packed: T::PACKED.len() as u16,
-        },
+        buffer: BufferType::new(T::DTYPE, rank, T::PACKED, align_of::<T>() as u16 - 1),
         value: None,
     }
 }

@@ -54,7 +54,7 @@ impl Target {
             .into_iter()
             .filter(|r| r.callable.platform() == platform)
             .filter(|r| {
-                let callable = &r.callable;
+                let callable = r.callable;
                 name == callable.name
                     || name.strip_prefix(callable.crate_name())
                         == Some(format!(".{}", callable.name).as_str())
@@ -62,7 +62,7 @@ impl Target {
             .collect();
         match matches[..] {
             [one] => Ok(Target {
-                callable: &one.callable,
+                callable: one.callable,
                 handlers: one.handlers(),
             }),
             [] => Err(Error::not_found(format!(

@@ -5,6 +5,7 @@ use super::super::buffer::Ranges;
 use super::super::frame::Call;
 use super::super::place::Place;
 use super::super::plain::is_plain;
+use super::super::slot;
 use super::super::state::CallSite;
 use super::*;
 use crate::random::Random;
@@ -128,7 +129,7 @@ fn know<D: Definition>() -> [u32; 3] {
                 // must be noticed.
                 unsafe {
                     let is_known = known.is_some_and(|known| known.is_of(frame, &mut ranges));
-                    let mut call = Call::new(D::REGISTRATION, frame, Place::HOST);
+                    let mut call = Call::new(slot::of::<D>().get(), frame, Place::HOST);
                     call.site = site;
                     (is_known, call.check().map_err(|error| error.to_string()))
                 }
@@ -202,8 +203,8 @@ fn compare<D: Definition>() -> [u32; 3] {
             // SAFETY: the table is a static, and the frame is right, or wrong in ways that
             // must be noticed.
             let (plain, checked) = unsafe {
-                let plain = is_plain(D::REGISTRATION, frame);
-                let mut call = Call::new(D::REGISTRATION, frame, Place::HOST);
+                let plain = is_plain(slot::of::<D>().get(), frame);
+                let mut call = Call::new(slot::of::<D>().get(), frame, Place::HOST);
                 (plain, call.check())
             };
             (
