@@ -60,7 +60,7 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
             #[automatically_derived]
             unsafe impl #private::Definition for #def {
                 const CALLABLE: &'static #private::Callable = &#description;
-                const TEXT: &'static str = #text;
+                const TEXT: &'static ::core::primitive::str = #text;
                 const TYPES: &'static [#private::ParamType] = &[#(#types),*];
                 const PACKED: &'static [#private::PackedType] =
                     &#private::PackedType::all::<#count>(Self::TYPES);
@@ -154,7 +154,7 @@ pub(crate) fn fallback(callable: &Callable) -> TokenStream {
         unsafe impl #private::Definition for #def {
             const CALLABLE: &'static #private::Callable = &#private::check::MISTAKEN;
 
-            const TEXT: &'static str = "";
+            const TEXT: &'static ::core::primitive::str = "";
             const TYPES: &'static [#private::ParamType] = &[#(#types),*];
             const PACKED: &'static [#private::PackedType] = &[];
             const SLOT: *const #private::Slot = ::core::ptr::null();

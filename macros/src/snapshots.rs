@@ -30,10 +30,10 @@ signatures! {
     one_output, at most 500: []
     fn f(mut y: cpu::ArrayMut<f32, 1>) { body() }
 
-    elementwise, at most 580: []
+    elementwise, at most 590: []
     fn f(x: cpu::Array<f32, 1>, mut y: cpu::ArrayMut<f32, 1>) { body() }
 
-    in_out, at most 660: [in_out = "y"]
+    in_out, at most 670: [in_out = "y"]
     fn f(a: f32, x: cpu::Array<f32, 1>, mut y: cpu::ArrayMut<f32, 1>) -> Result<()> { body() }
 
     named_dims, at most 770: []
@@ -55,13 +55,13 @@ signatures! {
         y: cpu::ArrayMut<[f32; 3], 1>,
     ) -> Result<(), Failure> { body() }
 
-    with_state, at most 1020: [state = Plan::new(k)]
+    with_state, at most 1030: [state = Plan::new(k)]
     fn f(k: u32, plan: &State<Plan>, x: cpu::Array<f32, 1>, y: cpu::ArrayMut<f32, 1>) { body() }
 
     with_vjp, at most 800: [vjp = backward, batch_dims = n]
     fn f(#[dims(n)] x: cpu::Array<f32, 1>, #[dims(n)] y: cpu::ArrayMut<f32, 1>) { body() }
 
-    staged_graph, at most 970: [graph_mode = WarpStaged, stage_in = x, modules = kernels]
+    staged_graph, at most 980: [graph_mode = WarpStaged, stage_in = x, modules = kernels]
     fn f(
         cx: &cuda::Context,
         #[dims(n)] x: cuda::Array<f32, 1>,
