@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
+from jax_callable import _json
 from jax_callable._version import __version__
 from jax_callable.errors import AbiVersionError, ManifestError, NoTargetsError
 
@@ -27,8 +28,6 @@ _PLATFORMS = ("cpu", "CUDA")
 _ROLES = ("scalar", "input", "in_out", "output")
 _SCRATCH = ("scratch",)
 _OPERATORS = ("+", "-", "*", "/", "%", "div_ceil", "min", "max")
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -260,13 +259,13 @@ def parse(text: str | bytes, source: str) -> Manifest:
     """
     try:
         raw = json.loads(text)
-        abi = _int(raw["abi"])
+        abi = _json.integer(raw["abi"])
         if abi == ABI_VERSION:
-            problems = [_str(problem) for problem in raw["errors"]]
-            targets = tuple(_target(target) for target in raw["targets"])
-            version = _str(raw["version"])
-            cuda_libraries = tuple(_str(name) for name in raw["cuda_libraries"])
-    except (KeyError, TypeError, ValueError) as error:
+            problems = _json.items(raw["errors"], _json.string)
+            targets = _json.items(raw["targets"], _target)
+            version = _json.string(raw["version"])
+            cuda_libraries = _json.items(raw["cuda_libraries"], _json.string)
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         detail = f"missing key {error}" if isinstance(error, KeyError) else str(error)
         raise ManifestError(
             f"{source}: the manifest of this library is damaged ({detail}); "
@@ -304,42 +303,42 @@ def check_abi(found: int, source: str) -> None:
 
 def _target(raw: Mapping[str, Any]) -> Target:
     vjp = raw["vjp"]
-    params = tuple(_param(param, _ROLES) for param in raw["params"])
+    params = _json.items(raw["params"], lambda param: _param(param, _ROLES))
     return Target(
-        crate=_str(raw["crate"]),
-        name=_str(raw["name"]),
-        target=_str(raw["target"]),
-        doc=_str(raw["doc"]),
+        crate=_json.string(raw["crate"]),
+        name=_json.string(raw["name"]),
+        target=_json.string(raw["target"]),
+        doc=_json.string(raw["doc"]),
         params=params,
-        vmap_method=_choice(raw["vmap_method"], VMAP_METHODS),
-        batch_dims=tuple(_str(dim) for dim in raw["batch_dims"]),
-        has_side_effect=bool(raw["has_side_effect"]),
-        vjp=None if vjp is None else (_str(vjp["crate"]), _str(vjp["name"])),
-        handlers=tuple(_handler(handler) for handler in raw["handlers"]),
-        absent=_optional(raw["absent"], _absent),
+        vmap_method=_json.choice(raw["vmap_method"], VMAP_METHODS),
+        batch_dims=_json.items(raw["batch_dims"], _json.string),
+        has_side_effect=_json.boolean(raw["has_side_effect"]),
+        vjp=None if vjp is None else (_json.string(vjp["crate"]), _json.string(vjp["name"])),
+        handlers=_json.items(raw["handlers"], _handler),
+        absent=_json.optional(raw["absent"], _absent),
     )
 
 
 def _param(raw: Mapping[str, Any], roles: tuple[str, ...]) -> Param:
-    role = _choice(raw["role"], roles)
-    name, dtype = _str(raw["name"]), _str(raw["dtype"])
+    role = _json.choice(raw["role"], roles)
+    name, dtype = _json.string(raw["name"]), _json.string(raw["dtype"])
     if role == "scalar":
         length = raw["length"]
         if length is not None and length != "slice":
-            length = _int(length)
+            length = _json.size(length)
         return Param(name, role, dtype, length=length)
-    dims = _optional(raw["dims"], lambda dims: tuple(_expr(dim) for dim in dims))
-    rank = _int(raw["rank"])
+    dims = _json.optional(raw["dims"], lambda dims: _json.items(dims, _expr))
+    rank = _json.size(raw["rank"])
     if dims is not None and len(dims) != rank:
         raise ValueError(f"`{name}` has rank {rank} but {len(dims)} dims")
     return Param(
-        name, role, dtype, rank=rank, packed=tuple(_int(size) for size in raw["packed"]), dims=dims
+        name, role, dtype, rank=rank, packed=_json.items(raw["packed"], _json.size), dims=dims
     )
 
 
 def _expr(raw: Any) -> Expr:
     if not isinstance(raw, Mapping):
-        return _int(raw)
+        return _json.integer(raw)
     match dict(raw):
         case {"dim": str(name)}:
             return Dim(name)
@@ -348,21 +347,21 @@ def _expr(raw: Any) -> Expr:
         case {"scalar": str(name)}:
             return ScalarValue(name)
         case {"op": op, "args": [left, right]}:
-            return Op(_choice(op, _OPERATORS), _expr(left), _expr(right))
+            return Op(_json.choice(op, _OPERATORS), _expr(left), _expr(right))
     raise ValueError(f"unknown dimension expression {json.dumps(raw)}")
 
 
 def _handler(raw: Mapping[str, Any]) -> Handler:
     named = {"platform", "index", "file", "line", "module", "scratch"}
-    scratch = tuple(_param(param, _SCRATCH) for param in raw["scratch"])
+    scratch = _json.items(raw["scratch"], lambda param: _param(param, _SCRATCH))
     if any(param.dims is None for param in scratch):
         raise ValueError("scratch without dims")
     return Handler(
-        platform=_choice(raw["platform"], _PLATFORMS),
-        index=_int(raw["index"]),
-        file=_str(raw["file"]),
-        line=_int(raw["line"]),
-        module=_str(raw["module"]),
+        platform=_json.choice(raw["platform"], _PLATFORMS),
+        index=_json.integer(raw["index"]),
+        file=_json.string(raw["file"]),
+        line=_json.integer(raw["line"]),
+        module=_json.string(raw["module"]),
         scratch=scratch,
         options={key: value for key, value in raw.items() if key not in named},
     )
@@ -370,30 +369,7 @@ def _handler(raw: Mapping[str, Any]) -> Handler:
 
 def _absent(raw: Mapping[str, Any]) -> Absent:
     return Absent(
-        platform=_choice(raw["platform"], _PLATFORMS),
-        index=_int(raw["index"]),
-        reason=_str(raw["reason"]),
+        platform=_json.choice(raw["platform"], _PLATFORMS),
+        index=_json.integer(raw["index"]),
+        reason=_json.string(raw["reason"]),
     )
-
-
-def _int(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"expected an integer, got {json.dumps(value)}")
-    return value
-
-
-def _str(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"expected a string, got {json.dumps(value)}")
-    return value
-
-
-def _choice(value: Any, choices: tuple[_T, ...]) -> _T:
-    for choice in choices:
-        if choice == value:
-            return choice
-    raise ValueError(f"expected one of {', '.join(map(str, choices))}, got {json.dumps(value)}")
-
-
-def _optional(value: Any, read: Callable[[Any], _T]) -> _T | None:
-    return None if value is None else read(value)

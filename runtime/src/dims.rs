@@ -242,6 +242,11 @@ fn floor_div(a: i64, b: i64) -> Option<i64> {
 }
 
 #[cfg(test)]
+mod agreement;
+#[cfg(any(test, fuzzing))]
+#[allow(unsafe_code)]
+pub(crate) mod fuzz;
+#[cfg(test)]
 mod random_tests;
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ compile_error!(
 );
 
 // Lets the attribute's expansion name this crate in its own tests.
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 extern crate self as jax_callable;
 
 mod absent;
@@ -46,6 +46,9 @@ mod error;
 pub mod f8;
 #[allow(unsafe_code)]
 mod ffi;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 #[cfg(any(feature = "_cuda", test))]
 mod graph;
 mod manifest;
@@ -62,6 +65,7 @@ mod registry;
 mod signature;
 mod state;
 mod statics;
+mod sync;
 pub mod testing;
 mod vjp;
 

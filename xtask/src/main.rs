@@ -4,6 +4,7 @@ mod cmd;
 mod demo;
 mod gpu_bundle;
 mod lint;
+mod long;
 mod python;
 mod repo;
 mod setup;
@@ -29,6 +30,9 @@ Usage: cargo xtask COMMAND
                                 --quick leaves out rustdoc, the other JAX set-ups and the demo;
                                 ARGS go to pytest
   lint [STEP...]                formatting, clippy, rustdoc, ruff, mypy, cargo-deny
+  miri, loom, sanitize          the code for threads and pointers under Miri, loom, ThreadSanitizer
+                                and AddressSanitizer; all but loom need a nightly toolchain
+  fuzz [TARGET] [SECONDS]       libFuzzer on what comes from the host: attributes, expressions, frames
   gpu-bundle                    target/gpu-bundle: library, package, tests and run.sh for a machine
                                 with a GPU, JAX for CUDA and pytest, and nothing else
   bench [ARGS...]               build in release and run benches/run.py with ARGS
@@ -70,14 +74,23 @@ fn dispatch(arguments: &[String]) -> Result {
             let arguments = TestArguments::parse(rest)?;
             let (repo, pythons) = (Repo::locate()?, Interpreters::find()?);
             let steps = test::steps(&repo, &pythons, arguments.quick, &arguments.pytest);
-            steps::run(steps::choose(steps, &arguments.steps)?)
+            steps::run(steps::choose(steps, &arguments.steps)?, |name| {
+                format!("test {name}")
+            })
         }
         "lint" => {
             let names = TestArguments::parse(rest)?.only_steps()?;
             let (repo, python) = (Repo::locate()?, python::default()?);
             let steps = lint::steps(&repo, &python, false);
-            steps::run(steps::choose(steps, &names)?)
+            steps::run(steps::choose(steps, &names)?, |name| format!("lint {name}"))
         }
+        group @ ("miri" | "loom" | "sanitize") => {
+            TestArguments::parse(rest)?.none_for(group)?;
+            let repo = Repo::locate()?;
+            let steps = steps::choose(long::steps(&repo), &[group.to_owned()])?;
+            steps::run(steps, |_| group.to_owned())
+        }
+        "fuzz" => long::fuzz(&Repo::locate()?, rest),
         "gpu-bundle" => {
             TestArguments::parse(rest)?.none_for("gpu-bundle")?;
             gpu_bundle::gpu_bundle(&Repo::locate()?)

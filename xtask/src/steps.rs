@@ -66,8 +66,9 @@ pub(crate) fn choose<'a>(steps: Vec<Step<'a>>, filters: &[String]) -> Result<Vec
     Ok(chosen.filter(|step| wanted.contains(&step.name)).collect())
 }
 
-/// Runs the steps in order up to the first that fails, and prints plan, times and summary.
-pub(crate) fn run(steps: Vec<Step<'_>>) -> Result {
+/// Runs the steps in order up to the first that fails, and prints plan, times and summary; `again`
+/// is the command that runs a step again.
+pub(crate) fn run(steps: Vec<Step<'_>>, again: impl Fn(&str) -> String) -> Result {
     let count = steps.len();
     let width = steps.iter().map(|step| step.name.len()).max().unwrap_or(0);
     eprintln!("Plan");
@@ -93,7 +94,8 @@ pub(crate) fn run(steps: Vec<Step<'_>>) -> Result {
     eprint!("\n{}", report.text(width, start.elapsed()));
     match report.failed {
         Some(name) => {
-            Err(format!("{name} failed; run it again with `cargo xtask test {name}`").into())
+            let command = again(name);
+            Err(format!("{name} failed; run it again with `cargo xtask {command}`").into())
         }
         None => Ok(()),
     }
@@ -216,15 +218,16 @@ mod tests {
                 outcome()
             })
         };
-        let error = run(vec![
+        let steps = vec![
             step("a", || Ok(Outcome::passed())),
             step("b", || Ok(Outcome::Skipped("no b here".to_owned()))),
             step("c", || Err("broken".into())),
             step("d", || Ok(Outcome::passed())),
-        ])
-        .unwrap_err();
+        ];
+        let error = run(steps, |name| format!("test {name}")).unwrap_err();
         assert_eq!(*ran.borrow(), ["a", "b", "c"]);
-        assert!(error.to_string().starts_with("c failed"), "{error}");
+        let expected = "c failed; run it again with `cargo xtask test c`";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

@@ -169,6 +169,8 @@ fn killed_at_any_moment_while_another_process_reads() {
     let limit = 8 * entries[0].len() as u64;
     let cache = || Cache::new(folder.0.join("cuda"), limit);
     let writer = cache();
+    // The folder is there, however early the first writer is killed.
+    writer.store(name(0), &entries[0]).unwrap();
     let mut seed = 1;
     let (mut most, mut read, mut partial) = (0, 0, HashSet::new());
     for _ in 0..kills {

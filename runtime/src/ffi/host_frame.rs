@@ -1,7 +1,7 @@
 //! Call frames made in Rust, right ones and hostile ones.
 
 use super::host::Context;
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 use super::host::{self, Failure};
 use super::sys::{self, attr_type};
 use crate::dtype::DataType;
@@ -54,7 +54,7 @@ impl FrameSpec {
     /// # Safety
     /// Each buffer's `data` is null or points to memory for its type and dimensions, which
     /// may be read, and for `rets` written, during the call.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) unsafe fn call(
         &mut self,
         handler: sys::Handler,

@@ -20,6 +20,8 @@ pub(crate) mod entry;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod frame;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 #[cfg(feature = "_cuda")]
 mod graph_call;
 pub(crate) mod host;

@@ -3,11 +3,12 @@
 use super::api::Api;
 use super::entry::contain_panic;
 use super::sys;
+use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard};
 use std::any::Any;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 /// XLA's thread pool in a running call.
 #[derive(Clone, Copy)]
@@ -69,13 +70,7 @@ impl<'a> Pool<'a> {
         // SAFETY: only the lifetime changes. `work` is called for claimed pieces alone, and
         // this function returns after all of them are done.
         let work: *const (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
-        let job = Arc::new(Job {
-            work,
-            total,
-            next: AtomicUsize::new(0),
-            progress: Mutex::default(),
-            all_done: Condvar::new(),
-        });
+        let job = Arc::new(Job::new(work, total));
         for _ in 0..helpers {
             let data = Arc::into_raw(Arc::clone(&job)).cast_mut().cast();
             // SAFETY: the task takes the reference that was made for it, and `Job` is
@@ -87,21 +82,35 @@ impl<'a> Pool<'a> {
             }
         }
         job.work_off();
-        let mut progress = job.lock();
-        while progress.done < total {
-            progress = job
-                .all_done
-                .wait(progress)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        if let Some(panic) = progress.panic.take() {
-            drop(progress);
+        if let Some(panic) = job.wait() {
             resume_unwind(panic);
         }
     }
 }
 
 impl Job {
+    fn new(work: *const (dyn Fn(usize) + Sync), total: usize) -> Job {
+        Job {
+            work,
+            total,
+            next: AtomicUsize::new(0),
+            progress: Mutex::default(),
+            all_done: Condvar::new(),
+        }
+    }
+
+    /// Waits until all is done; the panic, if a piece had one.
+    fn wait(&self) -> Option<Box<dyn Any + Send>> {
+        let mut progress = self.lock();
+        while progress.done < self.total {
+            progress = self
+                .all_done
+                .wait(progress)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        progress.panic.take()
+    }
+
     fn work_off(&self) {
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -125,7 +134,7 @@ impl Job {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Progress> {
+    fn lock(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -134,4 +143,48 @@ unsafe extern "C" fn help(data: *mut c_void) {
     // SAFETY: `data` is the reference that `Pool::run` made for this task.
     let job = unsafe { Arc::from_raw(data.cast::<Job>().cast_const()) };
     contain_panic(|| job.work_off());
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::cell::UnsafeCell;
+
+    /// Where the pieces write, which loom watches.
+    struct Cells([UnsafeCell<u32>; 2]);
+
+    // SAFETY: loom fails if two threads are in a cell at a time.
+    unsafe impl Sync for Cells {}
+
+    /// Two helpers, who may come when the caller is gone.
+    #[test]
+    fn loom_pieces_are_done_once_and_seen_by_the_caller() {
+        loom::model(|| {
+            let cells = Cells([UnsafeCell::new(0), UnsafeCell::new(0)]);
+            let cells_for_work = &cells;
+            let count = move |index: usize| {
+                // SAFETY: loom fails if anyone else is in the cell.
+                cells_for_work.0[index].with_mut(|count| unsafe { *count += 1 });
+            };
+            let work: *const (dyn Fn(usize) + Sync + '_) = &count;
+            // SAFETY: only the lifetime changes. `work` is called for claimed pieces alone, and
+            // `wait` returns after all of them are done.
+            let work: *const (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
+            let job = Arc::new(Job::new(work, 2));
+            let helpers = [(); 2].map(|()| {
+                let job = Arc::clone(&job);
+                loom::thread::spawn(move || job.work_off())
+            });
+            job.work_off();
+            assert!(job.wait().is_none());
+            for cell in &cells.0 {
+                // SAFETY: loom fails if anyone else is in the cell.
+                assert_eq!(cell.with(|count| unsafe { *count }), 1);
+            }
+            drop(cells);
+            helpers
+                .into_iter()
+                .for_each(|helper| helper.join().unwrap());
+        });
+    }
 }

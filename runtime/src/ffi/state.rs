@@ -12,7 +12,7 @@ use crate::state::Built;
 use crate::statics::{self, Kept};
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 /// One custom call of one executable, shared by all of its devices.
@@ -170,28 +170,16 @@ static TYPE_INFO: sys::TypeInfo = sys::TypeInfo {
 // SAFETY: the null pointer in it is never followed, and nothing writes to it.
 unsafe impl Sync for sys::TypeInfo {}
 
-/// Type ids are counters of one registry, and each platform's plugin has its own:
-/// an id for each, found by the address of the API table.
-struct Registry {
-    api: AtomicUsize,
-    type_id: AtomicI64,
-}
-
-static REGISTRIES: [Registry; 8] = [const {
-    Registry {
-        api: AtomicUsize::new(0),
-        type_id: AtomicI64::new(0),
-    }
-}; 8];
+/// Type ids are counters of one registry, and each platform's plugin has its own: an id for each,
+/// with the address of the API table that it is found by.
+static REGISTRIES: [OnceLock<(usize, i64)>; 8] = [const { OnceLock::new() }; 8];
 
 fn type_id(api: Api<'_>) -> Result<i64> {
     for registry in &REGISTRIES {
-        match registry.api.load(Ordering::Acquire) {
-            0 => break,
-            address if address == api.address() => {
-                return Ok(registry.type_id.load(Ordering::Relaxed));
-            }
-            _ => {}
+        match registry.get() {
+            None => break,
+            Some(&(address, type_id)) if address == api.address() => return Ok(type_id),
+            Some(_) => {}
         }
     }
     register_type(api)
@@ -202,18 +190,16 @@ fn register_type(api: Api<'_>) -> Result<i64> {
     static LOCK: Mutex<()> = Mutex::new(());
     let _guard = LOCK.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     for registry in &REGISTRIES {
-        let address = registry.api.load(Ordering::Acquire);
-        if address == api.address() {
-            return Ok(registry.type_id.load(Ordering::Relaxed));
-        }
-        if address == 0 {
-            // Registries refuse a name twice, and every loaded library has this code:
-            // the address of a static tells them apart.
-            let name = format!("jax_callable::CallSite@{:p}", &raw const REGISTRIES);
-            let type_id = api.register_type(&name, &TYPE_INFO)?;
-            registry.type_id.store(type_id, Ordering::Relaxed);
-            registry.api.store(api.address(), Ordering::Release);
-            return Ok(type_id);
+        match registry.get() {
+            Some(&(address, type_id)) if address == api.address() => return Ok(type_id),
+            Some(_) => {}
+            None => {
+                // Registries refuse a name twice, and every loaded library has this code:
+                // the address of a static tells them apart.
+                let name = format!("jax_callable::CallSite@{:p}", &raw const REGISTRIES);
+                let type_id = api.register_type(&name, &TYPE_INFO)?;
+                return Ok(registry.get_or_init(|| (api.address(), type_id)).1);
+            }
         }
     }
     Err(Error::resource_exhausted(

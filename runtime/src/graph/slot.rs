@@ -1,9 +1,10 @@
 //! The graphs of one call site on one device, behind their lock.
 
 use super::target::{Site, Target};
+use crate::sync::{AtomicBool, AtomicU64, TryMutex, TryMutexGuard, fence};
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, TryLockError};
 
 /// What is behind the lock.
 pub(crate) trait Graphs: Send {
@@ -23,7 +24,7 @@ const NONE: u64 = u64::MAX;
 /// The graphs of one (call site, device), which one call uses at a time.
 pub(crate) struct Slot<G> {
     target: Arc<Target>,
-    graphs: Mutex<G>,
+    graphs: TryMutex<G>,
     /// `graphs.oldest()` as it was when the lock was last released; ordered by the fences.
     oldest: AtomicU64,
     /// Set by who wants it cleared, until somebody did.
@@ -36,7 +37,7 @@ impl<G: Graphs + 'static> Slot<G> {
         let slot = Arc::new(Slot {
             target: Arc::clone(target),
             oldest: AtomicU64::new(graphs.oldest().unwrap_or(NONE)),
-            graphs: Mutex::new(graphs),
+            graphs: TryMutex::new(graphs),
             to_clear: AtomicBool::new(false),
         });
         let weak = Arc::downgrade(&slot);
@@ -55,7 +56,7 @@ impl<G: Graphs> Slot<G> {
         }
     }
 
-    fn try_lock(&self) -> Option<MutexGuard<'_, G>> {
+    fn try_lock(&self) -> Option<TryMutexGuard<'_, G>> {
         match self.graphs.try_lock() {
             Ok(graphs) => Some(graphs),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -63,7 +64,7 @@ impl<G: Graphs> Slot<G> {
         }
     }
 
-    fn release(&self, graphs: MutexGuard<'_, G>) {
+    fn release(&self, graphs: TryMutexGuard<'_, G>) {
         let oldest = graphs.oldest().unwrap_or(NONE);
         self.oldest.store(oldest, Ordering::Relaxed);
         drop(graphs);
@@ -119,7 +120,7 @@ impl<G: Graphs> Site for Slot<G> {
 /// The graphs of a slot, for one call.
 pub(crate) struct Turn<'a, G: Graphs> {
     slot: &'a Slot<G>,
-    graphs: Option<MutexGuard<'a, G>>,
+    graphs: Option<TryMutexGuard<'a, G>>,
 }
 
 impl<G: Graphs> Deref for Turn<'_, G> {

@@ -5,9 +5,10 @@
 
 use super::stats::{Counters, Statistics};
 use crate::signature::GraphCacheMax;
+use crate::sync::{AtomicU64, Mutex, fence};
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::{self, Ordering};
+use std::sync::{Arc, PoisonError, Weak};
 
 /// How many executables a target keeps, if neither it nor anyone else says.
 pub(crate) const DEFAULT_LIMIT: u64 = 32;
@@ -16,7 +17,7 @@ const UNLIMITED: u64 = u64::MAX;
 /// Stands for a limit that is decided elsewhere.
 const INHERITED: u64 = u64::MAX - 1;
 
-static DEFAULT: AtomicU64 = AtomicU64::new(DEFAULT_LIMIT);
+static DEFAULT: atomic::AtomicU64 = atomic::AtomicU64::new(DEFAULT_LIMIT);
 
 /// The limit of targets that have none of their own: a number, or none for no limit.
 pub(crate) fn default_limit() -> Option<u64> {

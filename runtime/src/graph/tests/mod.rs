@@ -3,5 +3,7 @@
 mod bodies;
 mod cache;
 mod learning;
+#[cfg(loom)]
+mod loom;
 mod staging;
 mod threads;

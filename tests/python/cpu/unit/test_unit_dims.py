@@ -1,11 +1,14 @@
 """Dimension rules over ints. Symbolic dimensions are tested with jax.export."""
 
+import json
+import pathlib
+
 import jax
 import pytest
-from manifests import array, axis, dim, op, scalar, scalar_value, target
+from manifests import array, axis, dim, manifest, op, raw_target, scalar, scalar_value, target
 
 from jax_callable._dims import Environment, bind, evaluate, output_shape
-from jax_callable._manifest import Axis, Dim, Op, ScalarValue
+from jax_callable._manifest import Axis, Dim, Op, ScalarValue, parse
 
 MAX = 2**63 - 1
 MIN = -(2**63)
@@ -80,6 +83,24 @@ def test_axis_and_unbound_name():
     assert evaluate(Axis("a", 1), env(a=(2, 5)), "output `c`") == 5
     with pytest.raises(ValueError, match=r"no input binds the dimension `n`"):
         evaluate(Dim("n"), env(), "output `c`")
+
+
+CASES = pathlib.Path(__file__).parents[3] / "dims.json"
+
+
+def test_values_are_those_that_rust_has():
+    cases = json.loads(CASES.read_text())
+    assert len(cases) >= 400
+    for case in cases:
+        raw = raw_target("f", array("o", "output", dims=[case["rule"]]))
+        rule = parse(json.dumps(manifest(raw)), "libdemo.so").targets[0].params[0].dims[0]
+        n, m = case["shape"]
+        here = env({"k": case["k"], "l": case["l"]}, {"n": n, "m": m}, x=case["shape"])
+        try:
+            got = evaluate(rule, here, "output `o`")
+        except (ValueError, OverflowError):
+            got = None
+        assert got == case["value"], case
 
 
 MATMUL = target(

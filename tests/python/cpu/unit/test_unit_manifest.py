@@ -121,6 +121,10 @@ def test_no_targets():
         ({"params": [array("x", "scratch")]}, "scratch"),
         ({"handlers": [{**handler(), "scratch": [array("w")]}]}, "input"),
         ({"handlers": [{**handler(), "scratch": [array("w", "scratch")]}]}, "without dims"),
+        ({"batch_dims": "nm"}, "expected a list"),
+        ({"has_side_effect": 1}, "expected a boolean"),
+        ({"params": [array("x", rank=-1)]}, "expected a size, got -1"),
+        ({"params": [array("x", packed=[3, -3])]}, "expected a size, got -3"),
     ],
 )
 def test_damaged_manifest(change, detail):
