@@ -1,4 +1,4 @@
-"""Benchmarks: `cargo xtask bench [name]`. Prints a table and, with --save, keeps it."""
+"""Benchmarks: `cargo xtask bench [compile|dispatch]`. Prints a table and, with --save, keeps it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
+import compile_time
 import dispatch
 
-BENCHES = {"dispatch": dispatch.run}
+BENCHES = {"compile": compile_time.run, "dispatch": dispatch.run}
 RESULTS = Path(__file__).parent / "results"
 
 

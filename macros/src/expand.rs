@@ -3,17 +3,21 @@
 
 use crate::check::{Ask, Question};
 use crate::ctx::Ctx;
+use crate::describe::{description, keys, text_tokens};
 use crate::diag::{self, At};
-use crate::model::{Callable, Dim, DimKind, Origin, Param, Reference};
+use crate::model::{Callable, Param};
 use crate::state;
 use crate::types::{self, Role};
-use crate::values::{CacheMax, text_of};
+use crate::values::text_of;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Ident, Path, Visibility};
 
 /// The version of this crate, which must be the runtime's.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// How many named dimensions the runtime keeps.
+const MAX_DIM_NAMES: usize = 64;
 
 /// What accompanies the function.
 pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
@@ -24,73 +28,68 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
     let krate = ctx.krate();
     let (module, def) = (module(vis, ident), def(ident));
     let description = description(callable);
+    let text = text_tokens(callable);
+    let (params, count) = (callable.params.iter(), callable.params.len());
+    let types = params.map(|param| trait_item(&private, param, "TYPE"));
+    let keys = keys(callable).map(|keys| {
+        let keys = option(Some(quote!(&#keys)));
+        quote!(const KEYS: ::core::option::Option<&'static #private::Callable> = #keys;)
+    });
     let asks = asks.iter().map(|ask| ask_tokens(ctx, ident, ask));
     let vjp = vjp_tokens(callable);
+    let too_many_dims = (callable.dim_names.len() > MAX_DIM_NAMES).then(|| {
+        let text = "too many named dimensions: a callable has at most 64";
+        quote_spanned!(ident.span()=> ::core::compile_error!(#text);)
+    });
     // A name of the expansion's own, which cannot hide the function.
     let call = Ident::new("call", Span::mixed_site());
     let args = (0..callable.params.len()).map(|i| argument(callable, &call, i));
+    // What the compiler says of the call, as that only `unsafe` may make it, is said there.
+    let args = quote_spanned!(ident.span()=> (#(#args),*));
     let state = state_tokens(callable, &call);
-    let safe = safe_tokens(callable);
     let result = &callable.result;
-    // `unsafe` is sound: the runtime calls `call` with what it checked against `CALLABLE`,
-    // which describes these very types, and each parameter is taken once.
+    // `unsafe` is sound: the description is of these very types, and each parameter is taken
+    // once.
     quote! {
         #module
 
         // The function's own lint attributes do not reach here.
         #[allow(deprecated)]
         const _: () = {
+            static __SLOT: #private::Slot = #private::Slot::new();
             #[automatically_derived]
-            impl #private::Definition for #def {
+            unsafe impl #private::Definition for #def {
                 const CALLABLE: &'static #private::Callable = &#description;
+                const TEXT: &'static ::core::primitive::str = #text;
+                const TYPES: &'static [#private::ParamType] = &[#(#types),*];
+                const PACKED: &'static [#private::PackedType] =
+                    &#private::PackedType::all::<#count>(Self::TYPES);
+                const SLOT: *const #private::Slot = &raw const __SLOT;
+                #keys
+                #state
 
-                unsafe fn call<'call>(
+                fn call<'call>(
                     #call: &'call #private::Call<'call>,
                 ) -> ::core::result::Result<(), #krate::Error> {
-                    <#result as #private::IntoResult>::into_result(unsafe {
-                        #ident(#(#args),*)
-                    })
+                    <#result as #private::IntoResult>::into_result(#ident #args)
                 }
-
-                #state
             }
             #krate::macros_version! { #VERSION }
-            #safe
+            #too_many_dims
             #(#asks)*
             #vjp
-            #private::inventory::submit! { #private::Registration::new::<#def>() }
+            #private::inventory::submit! { #private::Declaration::new::<#def>() }
         };
-    }
-}
-
-/// Refuses what only `unsafe` may call: `#[target_feature]`, or a function that another
-/// attribute makes `unsafe`.
-fn safe_tokens(callable: &Callable) -> TokenStream {
-    let (private, ident) = (callable.ctx.private(), &callable.ident);
-    // At their types, where the compiler has said already what it says of arguments here.
-    let args = callable.params.iter().map(|param| {
-        let At { start, end } = At::of(&param.ty);
-        let open = quote_spanned!(start=> <);
-        let close = quote_spanned!(end=> >::any());
-        quote!(#open () as #private::Any #close)
-    });
-    let args = quote_spanned!(ident.span()=> (#(#args),*));
-    quote! {
-        const _: () = { let _ = || #ident #args; };
     }
 }
 
 /// The value of a parameter in a call.
 fn argument(callable: &Callable, call: &Ident, index: usize) -> TokenStream {
-    let (private, ident) = (callable.ctx.private(), &callable.ident);
+    let private = callable.ctx.private();
     let param = &callable.params[index];
     let take = trait_item(&private, param, "take");
-    let def = def(ident);
-    let slot = quote! {
-        #private::slot(<#def as #private::Definition>::CALLABLE.params, #index)
-    };
     // What the compiler says of the value is said at its type.
-    let args = quote_spanned!(At::of(&param.ty).end=> (#call, const { #slot }));
+    let args = quote_spanned!(At::of(&param.ty).end=> (#call, #index));
     quote!(#take #args)
 }
 
@@ -107,7 +106,7 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
             _ => false,
         };
         let (name, value) = (&param.ident, argument(callable, call, i));
-        is_known.then(|| quote!(let #name = unsafe { #value };))
+        is_known.then(|| quote!(let #name = #value;))
     });
     let none = quote!(#private::NoState);
     let states = state::candidates(callable);
@@ -120,17 +119,19 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
     let At { start, end } = At::of(constructor);
     let into_state = Ident::new("__IntoState", start);
     let build = quote_spanned!(end=> ::<#holder>::build(#constructor));
-    // `unsafe` is sound: the runtime calls this with the attributes that it decoded for
-    // `CALLABLE`, and the asks refuse parameters that are not among them.
+    // The asks refuse parameters that are not known yet.
     Some(quote! {
-        #[allow(unused_variables)]
-        fn state<'call>(
-            #call: &'call #private::Call<'call>,
-        ) -> ::core::result::Result<#private::Built, #krate::Error> {
-            #(#names)*
-            use #krate::IntoState as __IntoState;
-            #into_state #build
-        }
+        const STATE: ::core::option::Option<#private::BuildState> = ::core::option::Option::Some({
+            #[allow(unused_variables)]
+            fn __state<'call>(
+                #call: &'call #private::Call<'call>,
+            ) -> ::core::result::Result<#private::Built, #krate::Error> {
+                #(#names)*
+                use #krate::IntoState as __IntoState;
+                #into_state #build
+            }
+            __state
+        });
     })
 }
 
@@ -150,17 +151,20 @@ pub(crate) fn fallback(callable: &Callable) -> TokenStream {
         #module
 
         #[automatically_derived]
-        impl #private::Definition for #def {
+        unsafe impl #private::Definition for #def {
             const CALLABLE: &'static #private::Callable = &#private::check::MISTAKEN;
 
-            unsafe fn call<'call>(
+            const TEXT: &'static ::core::primitive::str = "";
+            const TYPES: &'static [#private::ParamType] = &[#(#types),*];
+            const PACKED: &'static [#private::PackedType] = &[];
+            const SLOT: *const #private::Slot = ::core::ptr::null();
+
+            fn call<'call>(
                 _: &'call #private::Call<'call>,
             ) -> ::core::result::Result<(), #krate::Error> {
                 ::core::panic!()
             }
         }
-
-        const _: &[#private::ParamType] = &[#(#types),*];
     }
 }
 
@@ -191,7 +195,7 @@ fn def(function: &Ident) -> TokenStream {
 }
 
 /// The type in the module beside the function at a path.
-fn def_at(path: &Path) -> TokenStream {
+pub(crate) fn def_at(path: &Path) -> TokenStream {
     let mut path = path.clone();
     if let Some(last) = path.segments.last_mut() {
         last.ident = module_name(&last.ident);
@@ -199,115 +203,14 @@ fn def_at(path: &Path) -> TokenStream {
     quote!(#path::Def)
 }
 
-fn description(callable: &Callable) -> TokenStream {
-    let private = callable.ctx.private();
-    let name = &callable.name.text;
-    let doc = &callable.doc;
-    // The line of the function, not of the attribute.
-    let line = quote_spanned!(callable.ident.span()=> ::core::line!());
-    let params = callable
-        .params
-        .iter()
-        .map(|param| param_tokens(&private, param));
-    let dim_names = &callable.dim_names;
-    let vmap_method = option(callable.vmap_method);
-    let batch_dims = callable.batch_dims.iter().map(|name| &name.text);
-    let has_side_effect = callable.has_side_effect;
-    let vjp = option(
-        callable
-            .vjp
-            .as_ref()
-            .map(def_at)
-            .map(|def| quote!(|| <#def as #private::Definition>::CALLABLE)),
-    );
-    let graph_mode = callable.graph_mode.as_ref().map_or("Jax", |mode| mode.word);
-    let graph_mode = format_ident!("{graph_mode}");
-    let stage_in = names(callable, &callable.stage_in);
-    let stage_out = names(callable, &callable.stage_out);
-    let graph_cache_max = match callable.graph_cache_max {
-        None => quote!(Default),
-        Some(CacheMax::Limit(limit)) => quote!(Limit(#limit)),
-        Some(CacheMax::Unlimited) => quote!(Unlimited),
-    };
-    let modules = some_list(callable.modules.iter().map(|path| {
-        let text = text_of(path);
-        quote!(#private::ModuleUse { path: #text, id: #path::ID })
-    }));
-    let preload = callable.preload;
-    let state = option(callable.state.as_ref().map(text_of));
-    quote! {
-        #private::Callable {
-            name: #name,
-            module: ::core::module_path!(),
-            file: ::core::file!(),
-            line: #line,
-            doc: #doc,
-            params: &[#(#params),*],
-            dim_names: &[#(#dim_names),*],
-            vmap_method: #vmap_method,
-            batch_dims: &[#(#batch_dims),*],
-            has_side_effect: #has_side_effect,
-            vjp: #vjp,
-            graph_mode: #private::GraphMode::#graph_mode,
-            stage_in: #stage_in,
-            stage_out: #stage_out,
-            graph_cache_max: #private::GraphCacheMax::#graph_cache_max,
-            modules: #modules,
-            preload: #preload,
-            state: #state,
-        }
-    }
-}
-
-fn param_tokens(private: &TokenStream, param: &Param) -> TokenStream {
-    let Param { name, .. } = param;
-    let ty = trait_item(private, param, "TYPE");
-    let in_out = param.in_out.is_some();
-    let dims = option(param.dims.as_ref().map(|list| {
-        let dims = list.dims.iter().map(|dim| dim_tokens(private, dim));
-        quote!(&[#(#dims),*])
-    }));
-    let dims = match &param.dims {
-        Some(list) if list.origin == Origin::All && param.is_output().is_none() => quote! {
-            match #ty.kind {
-                #private::Kind::ArrayMut => #dims,
-                _ => ::core::option::Option::None,
-            }
-        },
-        _ => dims,
-    };
-    quote! {
-        #private::Param {
-            name: #name,
-            ty: #ty,
-            in_out: #in_out,
-            dims: #dims,
-        }
-    }
-}
-
 /// An item of the trait that makes the type of a parameter one, at the place of the type.
-fn trait_item(private: &TokenStream, param: &Param, item: &str) -> TokenStream {
+pub(crate) fn trait_item(private: &TokenStream, param: &Param, item: &str) -> TokenStream {
     let ty = &param.ty;
     let At { start, end } = At::of(ty);
     let item = Ident::new(item, end);
     let open = quote_spanned!(start=> <);
     let close = quote_spanned!(end=> >::#item);
     quote!(#open #ty as #private::FfiArg<'_> #close)
-}
-
-fn dim_tokens(private: &TokenStream, dim: &Dim) -> TokenStream {
-    match &dim.kind {
-        DimKind::Const(value) => quote!(#private::Dim::Const(#value)),
-        DimKind::Name(name) => quote!(#private::Dim::Name(#name)),
-        DimKind::Axis(param, axis) => quote!(#private::Dim::Axis(#param, #axis)),
-        DimKind::Scalar(param) => quote!(#private::Dim::Scalar(#param)),
-        DimKind::Op(op, args) => {
-            let op = format_ident!("{op}");
-            let [left, right] = args.each_ref().map(|arg| dim_tokens(private, arg));
-            quote!(#private::Dim::Op(#private::DimOp::#op, &#left, &#right))
-        }
-    }
 }
 
 /// A question in const context, which fails the build at the place of the ask.
@@ -378,21 +281,7 @@ fn with(param: TokenStream, number: usize) -> TokenStream {
     quote!(#param, #number)
 }
 
-fn names(callable: &Callable, references: &[Reference]) -> TokenStream {
-    some_list(
-        references
-            .iter()
-            .map(|reference| &callable.params[reference.param].name),
-    )
-}
-
-/// `Some(&[...])`, or `None` for nothing.
-fn some_list(items: impl Iterator<Item = impl ToTokens>) -> TokenStream {
-    let items: Vec<_> = items.collect();
-    option((!items.is_empty()).then(|| quote!(&[#(#items),*])))
-}
-
-fn option(value: Option<impl ToTokens>) -> TokenStream {
+pub(crate) fn option(value: Option<impl ToTokens>) -> TokenStream {
     match value {
         Some(value) => quote!(::core::option::Option::Some(#value)),
         None => quote!(::core::option::Option::None),

@@ -12,6 +12,7 @@ mod args;
 mod check;
 mod check_dims;
 mod ctx;
+mod describe;
 mod diag;
 mod dims;
 mod expand;
@@ -23,6 +24,7 @@ mod snapshots;
 mod state;
 #[cfg(test)]
 mod tests;
+mod text;
 mod types;
 mod values;
 

@@ -27,26 +27,26 @@ macro_rules! signatures {
 }
 
 signatures! {
-    one_output, at most 580: []
+    one_output, at most 500: []
     fn f(mut y: cpu::ArrayMut<f32, 1>) { body() }
 
-    elementwise, at most 740: []
+    elementwise, at most 590: []
     fn f(x: cpu::Array<f32, 1>, mut y: cpu::ArrayMut<f32, 1>) { body() }
 
-    in_out, at most 880: [in_out = "y"]
+    in_out, at most 670: [in_out = "y"]
     fn f(a: f32, x: cpu::Array<f32, 1>, mut y: cpu::ArrayMut<f32, 1>) -> Result<()> { body() }
 
-    named_dims, at most 980: []
+    named_dims, at most 770: []
     fn f(
         #[dims(n, k)] a: cpu::Array<f32, 2>,
         #[dims(k, m)] b: cpu::Array<f32, 2>,
         #[dims(n, m)] c: cpu::ArrayMut<f32, 2>,
     ) { body() }
 
-    computed_dims, at most 1060: [output_dims(y = (2 * n + 1).div_ceil(k))]
+    computed_dims, at most 840: [output_dims(y = (2 * n + 1).div_ceil(k))]
     fn f(k: u32, #[dims(n)] x: cpu::Array<f64, 1>, y: cpu::ArrayMut<f64, 1>) { body() }
 
-    statics, at most 1170: [has_side_effect, vmap_method = "sequential"]
+    statics, at most 900: [has_side_effect, vmap_method = "sequential"]
     fn f(
         name: &str,
         taps: &[f32],
@@ -55,13 +55,13 @@ signatures! {
         y: cpu::ArrayMut<[f32; 3], 1>,
     ) -> Result<(), Failure> { body() }
 
-    with_state, at most 1230: [state = Plan::new(k)]
+    with_state, at most 1030: [state = Plan::new(k)]
     fn f(k: u32, plan: &State<Plan>, x: cpu::Array<f32, 1>, y: cpu::ArrayMut<f32, 1>) { body() }
 
-    with_vjp, at most 860: [vjp = backward, batch_dims = n]
+    with_vjp, at most 800: [vjp = backward, batch_dims = n]
     fn f(#[dims(n)] x: cpu::Array<f32, 1>, #[dims(n)] y: cpu::ArrayMut<f32, 1>) { body() }
 
-    staged_graph, at most 1150: [graph_mode = WarpStaged, stage_in = x, modules = kernels]
+    staged_graph, at most 980: [graph_mode = WarpStaged, stage_in = x, modules = kernels]
     fn f(
         cx: &cuda::Context,
         #[dims(n)] x: cuda::Array<f32, 1>,
@@ -69,6 +69,6 @@ signatures! {
         y: cuda::ArrayMut<f32, 1>,
     ) -> Result<()> { body() }
 
-    aliases, at most 1510: [in_out = y, num_outputs = 1]
+    aliases, at most 1360: [in_out = y, num_outputs = 1]
     fn f(x: Input, y: Output) { body() }
 }

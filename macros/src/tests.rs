@@ -62,18 +62,16 @@ fn the_description() {
             "pub(crate) mod saxpy { pub enum Def {} }",
             "impl P::Definition for saxpy::Def",
             r#"name: "saxpy","#,
-            r#"doc: "y <- a x + y.\n\n Indented.","#,
-            r#"name: "y", ty: <cpu::ArrayMut<f32, 1> as P::FfiArg<'_>>::TYPE, in_out: true,"#,
-            "dims: ::core::option::Option::Some(&[P::Dim::Name(0usize)])",
-            r#"dim_names: &["n"],"#,
-            r#"vmap_method: ::core::option::Option::Some("broadcast_all"),"#,
-            "batch_dims: &[], has_side_effect: false, vjp: ::core::option::Option::None,",
-            "graph_mode: P::GraphMode::Jax,",
-            "stage_in: ::core::option::Option::None, stage_out: ::core::option::Option::None,",
-            "graph_cache_max: P::GraphCacheMax::Default,",
-            r#"modules: ::core::option::Option::None, preload: "CurrentDevice", state: ::core::option::Option::None"#,
+            // Name, document, names of dimensions, and of the last parameter, an in-out.
+            r#""5:saxpy25:y <- a x + y.\n\n Indented.1:1:n"#,
+            r#"1:y1:1:1:4:Name0:", "\0", ::core::module_path!(), "\0", ::core::file!(), "\0", ::core::line!()"#,
+            "&[ <f32 as P::FfiArg<'_>>::TYPE, <cpu::Array<f32, 1> as P::FfiArg<'_>>::TYPE,",
+            r#"P::Param::new("y", Self::TYPES[2usize]).in_out()
+               .dims(&[P::Dim::Name(0usize)])"#,
+            // No other key was given.
+            r#"dim_names: &["n"], ..P::Callable::DEFAULT"#,
             "<Result<()> as P::IntoResult>::into_result(",
-            "P::Registration::new::<saxpy::Def>()",
+            "P::Declaration::new::<saxpy::Def>(",
         ],
     );
     // Types that say what they are leave nothing to ask.
@@ -99,9 +97,9 @@ fn the_keys() {
         &expansion,
         &[
             r#"name: "other","#,
-            r#"name: "type","#,
-            "graph_mode: P::GraphMode::WarpStaged,",
+            r#"P::Param::new("type","#,
             "vmap_method: ::core::option::Option::None, batch_dims: &[\"n\"], has_side_effect: true,",
+            "graph_mode: P::GraphMode::WarpStaged,",
             r#"stage_in: ::core::option::Option::Some(&["x", "y"]),"#,
             r#"stage_out: ::core::option::Option::Some(&["type"]),"#,
             "GraphCacheMax::Limit(7u64),",
@@ -111,9 +109,9 @@ fn the_keys() {
             ]),"#,
             r#"preload: "AllDevices","#,
             r#"state: ::core::option::Option::Some("Plan::new(k, 4)")"#,
-            "let k = unsafe { <i32 as P::FfiArg<'_>>::take(call,",
+            "let k = <i32 as P::FfiArg<'_>>::take(call,",
             "__IntoState::<<&State<Plan> as P::FfiArg<'_>>::StateOr<P::NoState>>::build(Plan::new(k, 4))",
-            "vjp: ::core::option::Option::Some(||",
+            "vjp: ::core::option::Option::Some(<grad::back::Def as P::Definition>::callable)",
             "use P::require_vjp as __require;
             __require(
                 <f::Def as P::Definition>::CALLABLE,

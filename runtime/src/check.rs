@@ -1,29 +1,13 @@
 //! What the attribute asks at compile time where only the types of parameters know.
 
-use crate::signature::{
-    Callable, Dim, GraphCacheMax, GraphMode, Kind, Length, Param, Platform, StaticType,
-};
+use crate::signature::{Callable, Dim, GraphMode, Kind, Length, Param, Platform, StaticType};
 
 /// Stands in for the description of a function with mistakes, for others to refer to.
 pub const MISTAKEN: Callable = Callable {
-    name: "",
-    module: "",
-    file: "",
-    line: 0,
-    doc: "",
-    params: &[],
-    dim_names: &[],
     vmap_method: None,
-    batch_dims: &[],
-    has_side_effect: false,
-    vjp: None,
     graph_mode: GraphMode::None,
-    stage_in: None,
-    stage_out: None,
-    graph_cache_max: GraphCacheMax::Default,
-    modules: None,
     preload: "",
-    state: None,
+    ..Callable::DEFAULT
 };
 
 /// Fails the build unless a rule holds.

@@ -53,9 +53,9 @@ pub mod fuzzing;
 mod graph;
 mod manifest;
 #[doc(hidden)]
-#[allow(unsafe_code)]
 pub mod missing;
-// Declares two `unsafe` methods, and has no unsafe code.
+mod packed;
+// Declares an `unsafe` trait, and has no unsafe code.
 #[allow(unsafe_code)]
 mod param;
 mod plan;

@@ -2,8 +2,10 @@
 
 use crate::absent;
 use crate::registry::{ABI_VERSION, Target};
-use crate::signature::{Callable, Dim, GraphCacheMax, Kind, Length, Param, StaticType};
-use serde_json::{Map, Value, json};
+use crate::signature::{
+    Callable, Dim, GraphCacheMax, Kind, Length, ModuleUse, Param, Platform, StaticType,
+};
+use serde_core::ser::{Serialize, SerializeMap, Serializer};
 
 /// The libraries of CUDA, beside the driver, that this library may open, each after those that
 /// it needs itself.
@@ -17,150 +19,256 @@ const CUDA_LIBRARIES: &[&str] = if cfg!(all(feature = "_cuda", feature = "cublas
 
 /// Writes the manifest.
 pub(crate) fn write(targets: &[Target], errors: &[String]) -> String {
-    json!({
-        "abi": ABI_VERSION,
-        "version": env!("CARGO_PKG_VERSION"),
-        "errors": errors,
-        "cuda_libraries": CUDA_LIBRARIES,
-        "targets": targets.iter().map(target).collect::<Vec<_>>(),
-    })
-    .to_string()
+    json(&Manifest { targets, errors })
 }
 
 /// The first part of the contract in which two callables differ.
 pub(crate) fn difference(a: &Callable, b: &Callable) -> Option<String> {
-    let (a, b) = (contract(a), contract(b));
-    a.into_iter()
-        .find(|(key, value)| b.get(key) != Some(value))
-        .map(|(key, _)| match key.as_str() {
-            "params" => "parameters".into(),
-            _ => format!("`{key}`"),
-        })
-}
-
-/// What tracing needs to know, and what a target's name stands for.
-fn contract(callable: &Callable) -> Map<String, Value> {
-    let params: Vec<_> = callable
-        .params
-        .iter()
-        .filter(|p| matches!(p.ty.kind, Kind::Array | Kind::ArrayMut | Kind::Static))
-        .map(|p| param(callable, p))
-        .collect();
-    let vjp = callable.vjp.map(|vjp| {
-        let vjp = vjp();
-        json!({"crate": vjp.crate_name(), "name": vjp.name})
-    });
-    let mut map = Map::new();
-    map.insert("params".into(), params.into());
-    map.insert("vmap_method".into(), callable.vmap_method.into());
-    map.insert("batch_dims".into(), callable.batch_dims.into());
-    map.insert("has_side_effect".into(), callable.has_side_effect.into());
-    map.insert("vjp".into(), vjp.into());
-    map
-}
-
-fn target(target: &Target) -> Value {
-    let first = target.callables[0].0;
-    let (krate, name) = (first.crate_name(), first.name);
-    let mut map = contract(first);
-    let mut contract = Value::Object(map.clone());
-    // Another crate may have turned on `preserve_order` of `serde_json`.
-    contract.sort_all_objects();
-    let hash = fnv1a(&format!("{ABI_VERSION} {contract}"));
-    map.insert("crate".into(), krate.into());
-    map.insert("name".into(), name.into());
-    let hash = (hash >> 32) as u32 ^ hash as u32;
-    map.insert("target".into(), format!("{krate}.{name}.{hash:08x}").into());
-    let docs = target.callables.iter().map(|(callable, _)| callable.doc);
-    let doc = docs.into_iter().find(|doc| !doc.is_empty()).unwrap_or("");
-    map.insert("doc".into(), doc.into());
-    let handlers: Vec<_> = target
-        .callables
-        .iter()
-        .map(|&(callable, index)| handler(callable, index))
-        .collect();
-    map.insert("handlers".into(), handlers.into());
-    let absent = target.absent.map(|(platform, index)| {
-        let reason = absent::error(first, platform).to_string();
-        json!({"platform": platform.name(), "index": index, "reason": reason})
-    });
-    map.insert("absent".into(), absent.into());
-    Value::Object(map)
-}
-
-fn handler(callable: &Callable, index: usize) -> Value {
-    let graph_cache_max = match callable.graph_cache_max {
-        GraphCacheMax::Default => Value::Null,
-        GraphCacheMax::Limit(limit) => limit.into(),
-        GraphCacheMax::Unlimited => "unlimited".into(),
-    };
-    let scratch: Vec<_> = callable
-        .scratch()
-        .map(|(_, p)| param(callable, p))
-        .collect();
-    json!({
-        "platform": callable.platform().name(),
-        "index": index,
-        "file": callable.file,
-        "line": callable.line,
-        "module": callable.module,
-        "graph_mode": callable.graph_mode.name(),
-        "stage_in": callable.stage_in,
-        "stage_out": callable.stage_out,
-        "graph_cache_max": graph_cache_max,
-        "modules": callable.modules.map(|uses| uses.iter().map(|used| used.path).collect::<Vec<_>>()),
-        "preload": callable.preload,
-        "state": callable.state,
-        "scratch": scratch,
+    let part = |callable, key| json(&Part { callable, key });
+    let mut keys = CONTRACT.into_iter();
+    let key = keys.find(|key| part(a, key) != part(b, key))?;
+    Some(match key {
+        "params" => "parameters".into(),
+        _ => format!("`{key}`"),
     })
 }
 
-fn param(callable: &Callable, param: &Param) -> Value {
-    let role = match param.ty.kind {
-        Kind::Array => "input",
-        Kind::ArrayMut if param.in_out => "in_out",
-        Kind::ArrayMut => "output",
-        Kind::Scratch => "scratch",
-        Kind::Static | Kind::Context | Kind::State | Kind::PerDevice => "scalar",
-    };
-    match param.ty.value {
-        Some(value) => {
-            let (dtype, length) = match value {
-                StaticType::Str => ("str", Value::Null),
-                StaticType::Number(dtype, length) => (dtype.name(), length_json(length)),
-            };
-            json!({"name": param.name, "role": role, "dtype": dtype, "length": length})
-        }
-        None => json!({
-            "name": param.name,
-            "role": role,
-            "dtype": param.ty.dtype.map(|dtype| dtype.name()),
-            "rank": param.ty.rank,
-            "packed": param.ty.packed,
-            "dims": param.dims.map(|dims| {
-                dims.iter().map(|dim| dim_json(callable, dim)).collect::<Vec<_>>()
-            }),
-        }),
+/// A value as JSON. There is nothing in a manifest that JSON has not.
+pub(crate) fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+struct Manifest<'a> {
+    targets: &'a [Target],
+    errors: &'a [String],
+}
+
+impl Serialize for Manifest<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("abi", &ABI_VERSION)?;
+        map.serialize_entry("version", env!("CARGO_PKG_VERSION"))?;
+        map.serialize_entry("errors", self.errors)?;
+        map.serialize_entry("cuda_libraries", CUDA_LIBRARIES)?;
+        map.serialize_entry("targets", self.targets)?;
+        map.end()
     }
 }
 
-fn length_json(length: Length) -> Value {
-    match length {
-        Length::One => Value::Null,
-        Length::Slice => "slice".into(),
-        Length::Fixed(k) => k.into(),
+/// What tracing needs to know, and what a target's name stands for; in the order of the alphabet,
+/// as all that the name is made of.
+const CONTRACT: [&str; 5] = [
+    "batch_dims",
+    "has_side_effect",
+    "params",
+    "vjp",
+    "vmap_method",
+];
+
+struct Contract<'a>(&'a Callable);
+
+impl Contract<'_> {
+    fn add_to<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        let callable = self.0;
+        let mut keys = CONTRACT.into_iter();
+        keys.try_for_each(|key| map.serialize_entry(key, &Part { callable, key }))
     }
 }
 
-fn dim_json(callable: &Callable, dim: &Dim) -> Value {
-    match *dim {
-        Dim::Const(value) => value.into(),
-        Dim::Name(name) => json!({"dim": callable.dim_names[name]}),
-        Dim::Axis(param, axis) => json!({"axis": [callable.params[param].name, axis]}),
-        Dim::Scalar(param) => json!({"scalar": callable.params[param].name}),
-        Dim::Op(op, a, b) => {
-            json!({"op": op.name(), "args": [dim_json(callable, a), dim_json(callable, b)]})
+impl Serialize for Contract<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        self.add_to(&mut map)?;
+        map.end()
+    }
+}
+
+/// A part of the contract.
+struct Part<'a> {
+    callable: &'a Callable,
+    key: &'static str,
+}
+
+impl Serialize for Part<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let callable = self.callable;
+        match self.key {
+            "batch_dims" => callable.batch_dims.serialize(to),
+            "has_side_effect" => callable.has_side_effect.serialize(to),
+            "vmap_method" => callable.vmap_method.serialize(to),
+            "vjp" => callable.vjp.map(|vjp| Path(vjp())).serialize(to),
+            _ => to.collect_seq(callable.params.iter().filter_map(|param| {
+                let is_seen = matches!(param.ty.kind, Kind::Array | Kind::ArrayMut | Kind::Static);
+                is_seen.then_some(ParamOf { callable, param })
+            })),
         }
+    }
+}
+
+/// Where a callable is found.
+struct Path<'a>(&'a Callable);
+
+impl Serialize for Path<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("crate", self.0.crate_name())?;
+        map.serialize_entry("name", self.0.name)?;
+        map.end()
+    }
+}
+
+impl Serialize for Target {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let first = self.callables[0].0;
+        let (krate, name) = (first.crate_name(), first.name);
+        let hash = fnv1a(&format!("{ABI_VERSION} {}", json(&Contract(first))));
+        let hash = (hash >> 32) as u32 ^ hash as u32;
+        let mut docs = self.callables.iter().map(|(callable, _)| callable.doc);
+        let doc = docs.find(|doc| !doc.is_empty()).unwrap_or("");
+        let handlers = self.callables.iter();
+        let handlers: Vec<_> = handlers
+            .map(|&(callable, index)| Handler { callable, index })
+            .collect();
+        let absent = self.absent.map(|(platform, index)| Absent {
+            platform,
+            index,
+            reason: absent::error(first, platform).to_string(),
+        });
+        let mut map = to.serialize_map(None)?;
+        Contract(first).add_to(&mut map)?;
+        map.serialize_entry("crate", krate)?;
+        map.serialize_entry("name", name)?;
+        map.serialize_entry("target", &format!("{krate}.{name}.{hash:08x}"))?;
+        map.serialize_entry("doc", doc)?;
+        map.serialize_entry("handlers", &handlers)?;
+        map.serialize_entry("absent", &absent)?;
+        map.end()
+    }
+}
+
+struct Absent {
+    platform: Platform,
+    index: usize,
+    reason: String,
+}
+
+impl Serialize for Absent {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("platform", self.platform.name())?;
+        map.serialize_entry("index", &self.index)?;
+        map.serialize_entry("reason", &self.reason)?;
+        map.end()
+    }
+}
+
+struct Handler<'a> {
+    callable: &'a Callable,
+    index: usize,
+}
+
+impl Serialize for Handler<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let callable = self.callable;
+        let paths = |uses: &[ModuleUse]| uses.iter().map(|used| used.path).collect::<Vec<_>>();
+        let scratch = callable.scratch();
+        let scratch: Vec<_> = scratch
+            .map(|(_, param)| ParamOf { callable, param })
+            .collect();
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("platform", callable.platform().name())?;
+        map.serialize_entry("index", &self.index)?;
+        map.serialize_entry("file", callable.file)?;
+        map.serialize_entry("line", &callable.line)?;
+        map.serialize_entry("module", callable.module)?;
+        map.serialize_entry("graph_mode", callable.graph_mode.name())?;
+        map.serialize_entry("stage_in", &callable.stage_in)?;
+        map.serialize_entry("stage_out", &callable.stage_out)?;
+        match callable.graph_cache_max {
+            GraphCacheMax::Default => map.serialize_entry("graph_cache_max", &())?,
+            GraphCacheMax::Limit(limit) => map.serialize_entry("graph_cache_max", &limit)?,
+            GraphCacheMax::Unlimited => map.serialize_entry("graph_cache_max", "unlimited")?,
+        }
+        map.serialize_entry("modules", &callable.modules.map(paths))?;
+        map.serialize_entry("preload", callable.preload)?;
+        map.serialize_entry("state", &callable.state)?;
+        map.serialize_entry("scratch", &scratch)?;
+        map.end()
+    }
+}
+
+struct ParamOf<'a> {
+    callable: &'a Callable,
+    param: &'a Param,
+}
+
+impl Serialize for ParamOf<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let ParamOf { callable, param } = self;
+        let role = match param.ty.kind {
+            Kind::Array => "input",
+            Kind::ArrayMut if param.in_out => "in_out",
+            Kind::ArrayMut => "output",
+            Kind::Scratch => "scratch",
+            Kind::Static | Kind::Context | Kind::State | Kind::PerDevice => "scalar",
+        };
+        let mut map = to.serialize_map(None)?;
+        match param.ty.value {
+            Some(value) => {
+                let (dtype, length) = match value {
+                    StaticType::Str => ("str", Length::One),
+                    StaticType::Number(dtype, length) => (dtype.name(), length),
+                };
+                map.serialize_entry("dtype", dtype)?;
+                match length {
+                    Length::One => map.serialize_entry("length", &())?,
+                    Length::Slice => map.serialize_entry("length", "slice")?,
+                    Length::Fixed(k) => map.serialize_entry("length", &k)?,
+                }
+                map.serialize_entry("name", param.name)?;
+            }
+            None => {
+                let of = |dims: &'static [Dim]| {
+                    let dims = dims.iter().map(|dim| DimOf { callable, dim });
+                    dims.collect::<Vec<_>>()
+                };
+                map.serialize_entry("dims", &param.dims.map(of))?;
+                map.serialize_entry("dtype", &param.ty.dtype.map(|dtype| dtype.name()))?;
+                map.serialize_entry("name", param.name)?;
+                map.serialize_entry("packed", param.ty.packed)?;
+                map.serialize_entry("rank", &param.ty.rank)?;
+            }
+        }
+        map.serialize_entry("role", role)?;
+        map.end()
+    }
+}
+
+struct DimOf<'a> {
+    callable: &'a Callable,
+    dim: &'a Dim,
+}
+
+impl Serialize for DimOf<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let DimOf { callable, dim } = *self;
+        if let Dim::Const(value) = dim {
+            return value.serialize(to);
+        }
+        let name = |param: usize| callable.params[param].name;
+        let mut map = to.serialize_map(None)?;
+        match *dim {
+            Dim::Const(_) => {}
+            Dim::Name(dim) => map.serialize_entry("dim", callable.dim_names[dim])?,
+            Dim::Axis(param, axis) => map.serialize_entry("axis", &(name(param), axis))?,
+            Dim::Scalar(param) => map.serialize_entry("scalar", name(param))?,
+            Dim::Op(op, a, b) => {
+                let args = [a, b].map(|dim| DimOf { callable, dim });
+                map.serialize_entry("args", &args)?;
+                map.serialize_entry("op", op.name())?;
+            }
+        }
+        map.end()
     }
 }
 

@@ -50,7 +50,7 @@ pub mod cuda {
                 const TYPE: ParamType = unreachable!();
                 type StateOr<Other: Holder> = Other;
 
-                unsafe fn take(_: &'a Call<'a>, _: usize) -> Self {
+                fn take(_: &'a Call<'a>, _: usize) -> Self {
                     unreachable!()
                 }
             }

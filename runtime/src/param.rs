@@ -3,6 +3,9 @@
 use crate::dtype::DataType;
 use crate::error::{Error, Result};
 use crate::ffi::frame::Call;
+use crate::ffi::slot::{self, Slot};
+use crate::packed::PackedType;
+
 use crate::signature::{Callable, ParamType};
 use crate::state::{Built, Holder};
 
@@ -24,14 +27,10 @@ pub trait FfiArg<'a>: Sized {
     #[doc(hidden)]
     type StateOr<Other: Holder>: Holder;
 
-    /// The parameter's value in a call.
-    ///
-    /// # Safety
-    /// The parameter at `slot` (see [`slot`](crate::plan::slot)) of the call's
-    /// callable has this type, and is taken at most once for each time that the body
-    /// runs; the value is gone before the body runs again.
+    /// The parameter's value in a call. Not `unsafe` to call, for only a [`Definition`] is
+    /// given a call, and has promised to take each parameter as what it is.
     #[doc(hidden)]
-    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self;
+    fn take(call: &'a Call<'a>, index: usize) -> Self;
 }
 
 /// A number or boolean that can be a static attribute.
@@ -111,36 +110,51 @@ static_numbers! {
         |value| [value.re.to_bits(), value.im.to_bits()];
 }
 
-/// Has a value of any type, for expressions that never run: they only ask the compiler.
-pub trait Any {
-    /// Panics.
-    fn any<T>() -> T {
-        unreachable!("never called")
-    }
-}
-
-impl Any for () {}
+/// The function that builds a state. Its errors are the constructor's.
+pub type BuildState = for<'a> fn(&'a Call<'a>) -> Result<Built>;
 
 /// What the attribute implements for the type in the hidden module of a callable.
-pub trait Definition {
-    /// The callable's description.
+///
+/// # Safety
+/// `CALLABLE` describes the very parameters that `call` takes, each at its position, and once;
+/// `TEXT`, `TYPES`, `PACKED` and `KEYS` say the same. `STATE` takes only those that are known to it. `SLOT` is a
+/// static that is of this type alone.
+pub unsafe trait Definition: Sized {
+    /// The callable's description, for use at compile time: without its documentation and its
+    /// place in the source.
     const CALLABLE: &'static Callable;
 
-    /// Runs the function with the parameters of a call.
-    ///
-    /// # Safety
-    /// `call` was checked against [`Definition::CALLABLE`], and the values of an earlier
-    /// run of it are gone.
-    unsafe fn call<'a>(call: &'a Call<'a>) -> Result<()>;
+    /// What names and syntax say, for [`packed`](crate::packed).
+    const TEXT: &'static str;
+
+    /// What the types of the parameters say.
+    const TYPES: &'static [ParamType];
+
+    /// The same in fewer bytes.
+    const PACKED: &'static [PackedType];
+
+    /// What the attribute's keys say, of a function without parameters.
+    const KEYS: Option<&'static Callable> = None;
 
     /// Builds the state, for a callable that has one. Of the call nothing is there but the
     /// static attributes, and for a state on a device the context.
+    const STATE: Option<BuildState> = None;
+
+    /// A static of the callable's own. A pointer, for constants cannot refer to what changes.
+    const SLOT: *const Slot;
+
+    /// The callable's description, for when the program runs.
+    fn callable() -> &'static Callable {
+        slot::of::<Self>().get().callable
+    }
+
+    /// Runs the function with the parameters of a call, which was checked against the
+    /// description. Nobody else is given a [`Call`], so that this is not `unsafe`, and neither
+    /// is the call of the function in it.
     ///
     /// # Errors
-    /// The constructor's.
-    fn state<'a>(_: &'a Call<'a>) -> Result<Built> {
-        Err(Error::internal("the callable has no state"))
-    }
+    /// The function's.
+    fn call<'a>(call: &'a Call<'a>) -> Result<()>;
 }
 
 /// What a callable may return: `()` or `Result<(), E>` with `E: Into<Error>`.

@@ -2,11 +2,12 @@
 
 pub use crate::check;
 pub use crate::ffi::frame::Call;
-pub use crate::param::{Any, Definition, FfiArg, IntoResult};
-pub use crate::plan::slot;
+pub use crate::ffi::slot::Slot;
+pub use crate::packed::PackedType;
+pub use crate::param::{BuildState, Definition, FfiArg, IntoResult};
+pub use crate::registry::Declaration;
 #[cfg(feature = "_cuda")]
 pub use crate::registry::ModuleRegistration;
-pub use crate::registry::Registration;
 pub use crate::signature::{
     BufferType, Callable, Dim, DimOp, GraphCacheMax, GraphMode, Kind, Length, ModuleUse, Param,
     ParamType, Platform, StaticType,

@@ -1,8 +1,12 @@
 //! The callables that are linked into this library.
 
-use crate::ffi::{entry, sys};
+use crate::ffi::entry::{self, Body};
+use crate::ffi::slot::{self, Slot};
+use crate::ffi::sys;
 use crate::manifest;
-use crate::param::Definition;
+use crate::packed::{self, PackedType};
+use crate::param::{BuildState, Definition};
+use crate::plan::Plan;
 use crate::signature::{Callable, Platform};
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -11,12 +15,63 @@ use std::sync::OnceLock;
 /// The version of the exported symbols and of the manifest.
 pub(crate) const ABI_VERSION: u32 = 1;
 
-/// One callable, as the attribute submits it.
+/// What the attribute submits of a callable.
+pub struct Declaration {
+    text: &'static str,
+    types: &'static [PackedType],
+    keys: Option<&'static Callable>,
+    build_state: Option<BuildState>,
+    body: Body,
+    slot: &'static Slot,
+    handler: sys::Handler,
+    absent: sys::Handler,
+}
+
+inventory::collect!(Declaration);
+
+impl Declaration {
+    /// That of a definition.
+    pub const fn new<D: Definition>() -> Declaration {
+        Declaration {
+            text: D::TEXT,
+            types: D::PACKED,
+            keys: D::KEYS,
+            build_state: D::STATE,
+            body: D::call,
+            slot: slot::of::<D>(),
+            handler: entry::handler::<D>,
+            absent: entry::absent::<D>,
+        }
+    }
+
+    fn registration(&'static self) -> &'static Registration {
+        self.slot.get_or_fill(|| {
+            let keys = self.keys.unwrap_or(&Callable::DEFAULT);
+            let callable = packed::unpack(self.text, self.types, keys);
+            Registration {
+                body: self.body,
+                plan: Plan::new(&callable),
+                callable: Box::leak(Box::new(callable)),
+                build_state: self.build_state,
+                handler: self.handler,
+                absent: self.absent,
+            }
+        })
+    }
+}
+
+/// One callable: what its handlers need, and its description. Calls read the first fields.
+#[derive(Debug)]
+#[repr(C)]
 pub struct Registration {
+    pub(crate) body: Body,
+    pub(crate) plan: Plan,
     pub(crate) callable: &'static Callable,
-    pub(crate) handlers: Handlers,
-    /// Those of its target on the other platform, if that has no callable of the name.
-    absent: Handlers,
+    pub(crate) build_state: Option<BuildState>,
+    /// For all stages.
+    handler: sys::Handler,
+    /// For all stages of its target on the other platform, if that has no callable of the name.
+    absent: sys::Handler,
 }
 
 /// The handlers of one callable.
@@ -39,8 +94,6 @@ impl Handlers {
     }
 }
 
-inventory::collect!(Registration);
-
 /// A module of kernels, as `cuda::module!` submits it.
 #[cfg(feature = "_cuda")]
 pub struct ModuleRegistration(pub &'static crate::cuda::Module);
@@ -49,23 +102,22 @@ pub struct ModuleRegistration(pub &'static crate::cuda::Module);
 inventory::collect!(ModuleRegistration);
 
 impl Registration {
-    /// The registration of a definition.
-    pub const fn new<D: Definition>() -> Registration {
-        Registration {
-            callable: D::CALLABLE,
-            handlers: Handlers {
-                instantiate: entry::instantiate::<D>,
-                initialize: match D::CALLABLE.platform() {
-                    Platform::Cpu => None,
-                    Platform::Cuda => Some(entry::initialize::<D>),
-                },
-                execute: entry::execute::<D>,
+    pub(crate) fn handlers(&'static self) -> Handlers {
+        Handlers {
+            instantiate: self.handler,
+            initialize: match self.callable.platform() {
+                Platform::Cpu => None,
+                Platform::Cuda => Some(self.handler),
             },
-            absent: Handlers {
-                instantiate: entry::absent::<D>,
-                initialize: None,
-                execute: entry::absent::<D>,
-            },
+            execute: self.handler,
+        }
+    }
+
+    fn absent(&self) -> Handlers {
+        Handlers {
+            instantiate: self.absent,
+            initialize: None,
+            execute: self.absent,
         }
     }
 }
@@ -92,11 +144,11 @@ pub(crate) fn library() -> &'static Library {
     LIBRARY.get_or_init(|| {
         let registrations = registrations();
         let (mut targets, errors) = targets(&registrations);
-        let mut handlers: Vec<_> = registrations.iter().map(|r| r.handlers).collect();
+        let mut handlers: Vec<_> = registrations.iter().map(|r| r.handlers()).collect();
         for target in &mut targets {
             if let [(callable, index)] = target.callables[..] {
                 target.absent = Some((callable.platform().other(), handlers.len()));
-                handlers.push(registrations[index].absent);
+                handlers.push(registrations[index].absent());
             }
         }
         let text = manifest::write(&targets, &errors);
@@ -110,7 +162,10 @@ pub(crate) fn library() -> &'static Library {
 
 /// All registrations, in an order that does not depend on the linker's.
 pub(crate) fn registrations() -> Vec<&'static Registration> {
-    let mut all: Vec<_> = inventory::iter::<Registration>.into_iter().collect();
+    let mut all: Vec<_> = inventory::iter::<Declaration>
+        .into_iter()
+        .map(Declaration::registration)
+        .collect();
     all.sort_by_key(|r| {
         let c = r.callable;
         (c.crate_name(), c.name, c.platform(), c.file, c.line)

@@ -1,5 +1,6 @@
 //! The static description of a callable, which the attribute writes in const context.
 
+use crate::check::{is_operand, is_result};
 use crate::dtype::DataType;
 
 /// Where a handler runs.
@@ -103,6 +104,21 @@ pub struct BufferType {
 }
 
 impl BufferType {
+    pub(crate) const fn new(
+        dtype: DataType,
+        rank: usize,
+        packed: &[usize],
+        align_mask: u16,
+    ) -> BufferType {
+        BufferType {
+            dtype: dtype as i32,
+            size: dtype.size() as u16,
+            align_mask,
+            rank: (rank + packed.len()) as u16,
+            packed: packed.len() as u16,
+        }
+    }
+
     /// For parameters that have no buffer.
     pub const NONE: BufferType = BufferType {
         dtype: 0,
@@ -114,7 +130,7 @@ impl BufferType {
 }
 
 /// A parameter of a callable.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Param {
     /// Its name in Rust, without `r#`.
     pub name: &'static str,
@@ -124,6 +140,38 @@ pub struct Param {
     pub in_out: bool,
     /// Its dimensions, one expression for each axis, if they were declared.
     pub dims: Option<&'static [Dim]>,
+}
+
+impl Param {
+    /// One that is neither an in-out nor has declared dimensions.
+    pub const fn new(name: &'static str, ty: ParamType) -> Param {
+        Param {
+            name,
+            ty,
+            in_out: false,
+            dims: None,
+        }
+    }
+
+    /// The same, named in `in_out`.
+    pub const fn in_out(mut self) -> Param {
+        self.in_out = true;
+        self
+    }
+
+    /// The same with dimensions.
+    pub const fn dims(mut self, dims: &'static [Dim]) -> Param {
+        self.dims = Some(dims);
+        self
+    }
+
+    /// The same with dimensions if it is an array that the body writes.
+    pub const fn output_dims(self, dims: &'static [Dim]) -> Param {
+        match self.ty.kind {
+            Kind::ArrayMut => self.dims(dims),
+            _ => self,
+        }
+    }
 }
 
 /// An expression for a dimension.
@@ -277,6 +325,28 @@ pub struct Callable {
 }
 
 impl Callable {
+    /// What the attribute says if it says nothing, of a function without parameters.
+    pub const DEFAULT: Callable = Callable {
+        name: "",
+        module: "",
+        file: "",
+        line: 0,
+        doc: "",
+        params: &[],
+        dim_names: &[],
+        vmap_method: Some("broadcast_all"),
+        batch_dims: &[],
+        has_side_effect: false,
+        vjp: None,
+        graph_mode: GraphMode::Jax,
+        stage_in: None,
+        stage_out: None,
+        graph_cache_max: GraphCacheMax::Default,
+        modules: None,
+        preload: "CurrentDevice",
+        state: None,
+    };
+
     /// The crate that the function is in.
     pub fn crate_name(&self) -> &'static str {
         self.module.split("::").next().unwrap_or(self.module)
@@ -316,6 +386,23 @@ impl Callable {
             .iter()
             .enumerate()
             .filter(|(_, p)| p.ty.kind == Kind::Scratch)
+    }
+
+    /// The results, then the hidden ones, as in a call frame.
+    pub(crate) fn all_results(&self) -> impl Iterator<Item = (usize, &'static Param)> {
+        self.results().chain(self.scratch())
+    }
+
+    /// For each of [`Callable::all_results`], the operand that it is an in-out of.
+    pub(crate) fn in_outs(&self) -> impl Iterator<Item = Option<usize>> {
+        let mut operands = 0;
+        let params = self.params.iter();
+        let results = params.filter_map(move |param| {
+            let operand = operands;
+            operands += usize::from(is_operand(param));
+            is_result(param).then_some(param.in_out.then_some(operand))
+        });
+        results.chain(self.scratch().map(|_| None))
     }
 
     /// The static attributes, each with its position in `params`.

@@ -19,7 +19,7 @@ use crate::signature::{Callable, Kind, Length, Param, ParamType, Platform, Stati
 #[track_caller]
 pub const fn require_vjp(forward: &Callable, backward: &Callable, what: &str, help: &str) {
     // One that has mistakes of its own was replaced by `check::MISTAKEN`.
-    if backward.module.is_empty() {
+    if backward.name.is_empty() {
         return;
     }
     let problems = problems(forward, backward);

@@ -88,11 +88,11 @@ impl<'a> Attrs<'a> {
 
     /// The number at a position that INSTANTIATE found it at.
     #[inline]
-    pub(crate) fn number(self, index: usize) -> Result<i64> {
-        match self.entry(index) {
+    pub(crate) fn number(self, index: usize) -> Option<i64> {
+        match self.entry(index)? {
             // SAFETY: an attribute of this type has such a value.
-            Some((attr_type::SCALAR, value)) => unsafe { scalar(value) }.ok_or_else(changed),
-            _ => Err(changed()),
+            (attr_type::SCALAR, value) => unsafe { scalar(value) },
+            _ => None,
         }
     }
 

@@ -42,7 +42,7 @@ impl<'a> Call<'a> {
     /// The number of batch axes in front of a result's own dimensions: scratch has none.
     #[inline]
     pub(super) fn result_rank(&self, result: usize) -> usize {
-        if result < self.plan.num_results {
+        if result < self.plan().num_results() {
             self.batch_rank
         } else {
             0
@@ -81,7 +81,7 @@ impl<'a> Call<'a> {
                 param.name, self.sizes
             ))
         };
-        for (param, buffer) in self.result_params().take(self.plan.num_results) {
+        for (param, buffer) in self.result_params().take(self.plan().num_results()) {
             let leading = &buffer.dims()[..rank];
             if leading != self.sizes {
                 return Err(wrong(param, leading));

@@ -1,13 +1,13 @@
 //! Calls on a GPU: the device and stream of a frame, and what surrounds the body.
 
 use super::api::Api;
-use super::entry::{BuildState, build_state};
+use super::entry::build_state;
 use super::frame::Call;
 use super::place::Place;
 use super::{state, sys};
 use crate::cuda::{self, Device};
 use crate::error::{Error, Result};
-use crate::plan::Plan;
+use crate::registry::Registration;
 use crate::signature::{Callable, GraphMode};
 use std::sync::OnceLock;
 
@@ -17,10 +17,9 @@ use std::sync::OnceLock;
 /// `frame` is the frame of a running INITIALIZE call, with an API table.
 pub(super) unsafe fn initialize(
     frame: &sys::CallFrame,
-    callable: &'static Callable,
-    plan: &'static Plan,
-    build: BuildState,
+    registration: &'static Registration,
 ) -> Result<()> {
+    let callable = registration.callable;
     // SAFETY: the caller's promise.
     let api = unsafe { Api::new(frame.api)? };
     // SAFETY: this is the running call's context.
@@ -41,8 +40,8 @@ pub(super) unsafe fn initialize(
             let context = unsafe { device.on_stream(api.stream(frame.ctx)?) };
             let place = Place::Cuda(&context);
             // SAFETY: as above.
-            let call = unsafe { Call::for_state(callable, plan, frame, place, site) };
-            let state = build_state(&call, build)?;
+            let call = unsafe { Call::for_state(registration, frame, place, site) };
+            let state = build_state(&call)?;
             // It is used on other streams as well.
             context.synchronize()?;
             Ok(state)

@@ -2,7 +2,7 @@
 
 use super::frame::Call;
 use super::place::Place;
-use super::view::{array_type, other_type, shape};
+use super::view::{array_type, other_type};
 use crate::cuda::{Array, ArrayMut, Context, PerDevice, Scratch};
 use crate::element::Element;
 use crate::param::FfiArg;
@@ -23,15 +23,13 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
     type StateOr<Other: Holder> = Other;
 
     #[inline]
-    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
-        let batch_rank = call.operand_rank(slot);
-        // SAFETY: the call was checked, and the slot is that of an operand of this type.
-        let (buffer, (shape, _)) = unsafe {
-            let buffer = call.operand_buffer(slot);
-            (buffer, shape(batch_rank, buffer))
+    fn take(call: &'a Call<'a>, index: usize) -> Self {
+        // SAFETY: a call is checked when it comes here, and the parameter there is of this type.
+        let (view, (shape, _)) = unsafe {
+            let view = call.input_view(index);
+            (view, view.shape())
         };
-        let data = call.data(buffer, batch_rank);
-        Array::new(data.addr() as u64, shape, call.cuda().stream())
+        Array::new(view.data.addr() as u64, shape, call.cuda().stream())
     }
 }
 
@@ -40,14 +38,13 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
     type StateOr<Other: Holder> = Other;
 
     #[inline]
-    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
-        // SAFETY: the call was checked, and the slot is that of a result of this type.
-        let (buffer, (shape, _)) = unsafe {
-            let buffer = call.result_buffer(slot);
-            (buffer, shape(call.batch_rank, buffer))
+    fn take(call: &'a Call<'a>, index: usize) -> Self {
+        // SAFETY: a call is checked when it comes here, and the parameter there is of this type.
+        let (view, (shape, _)) = unsafe {
+            let view = call.result_view(index);
+            (view, view.shape())
         };
-        let data = call.data(buffer, call.batch_rank);
-        ArrayMut::new(data.addr() as u64, shape, call.cuda().stream())
+        ArrayMut::new(view.data.addr() as u64, shape, call.cuda().stream())
     }
 }
 
@@ -56,14 +53,13 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Scratch<'a, T, N> {
     type StateOr<Other: Holder> = Other;
 
     #[inline]
-    unsafe fn take(call: &'a Call<'a>, slot: usize) -> Self {
-        // SAFETY: the call was checked, and the slot is that of scratch of this type, which
-        // has no batch axes.
-        let (buffer, (shape, _)) = unsafe {
-            let buffer = call.result_buffer(slot);
-            (buffer, shape(0, buffer))
+    fn take(call: &'a Call<'a>, index: usize) -> Self {
+        // SAFETY: a call is checked when it comes here, and the parameter there is of this type.
+        let (view, (shape, _)) = unsafe {
+            let view = call.result_view(index);
+            (view, view.shape())
         };
-        Scratch::new(buffer.data.addr() as u64, shape, call.cuda().stream())
+        Scratch::new(view.data.addr() as u64, shape, call.cuda().stream())
     }
 }
 
@@ -71,7 +67,7 @@ impl<'a, S: Send + Sync + 'static> FfiArg<'a> for &'a PerDevice<S> {
     const TYPE: ParamType = other_type(Some(Platform::Cuda), Kind::PerDevice);
     type StateOr<Other: Holder> = PerDevice<S>;
 
-    unsafe fn take(call: &'a Call<'a>, _: usize) -> Self {
+    fn take(call: &'a Call<'a>, _: usize) -> Self {
         let states = call.site.and_then(|site| site.device_states.as_ref());
         let state = states.and_then(|states| states.get(call.cuda().device_ordinal()));
         let state = state.and_then(|state| state.downcast_ref());
@@ -84,7 +80,7 @@ impl<'a> FfiArg<'a> for &'a Context {
     const TYPE: ParamType = other_type(Some(Platform::Cuda), Kind::Context);
     type StateOr<Other: Holder> = Other;
 
-    unsafe fn take(call: &'a Call<'a>, _: usize) -> Self {
+    fn take(call: &'a Call<'a>, _: usize) -> Self {
         call.cuda()
     }
 }

@@ -5,11 +5,12 @@ use super::attrs::Attrs;
 use super::frame::Call;
 use super::place::Place;
 use super::plain::is_plain;
+use super::slot::Slot;
 use super::{state, sys};
 use crate::absent;
 use crate::error::{Code, Error, Result};
 use crate::param::Definition;
-use crate::plan::Plan;
+use crate::registry::Registration;
 use crate::signature::{Callable, GraphMode, Platform};
 use crate::state::Built;
 use std::any::Any;
@@ -17,45 +18,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 /// The function, with the parameters of a call that was checked.
-pub(super) type Body = for<'a> unsafe fn(&'a Call<'a>) -> Result<()>;
-pub(super) type BuildState = for<'a> fn(&'a Call<'a>) -> Result<Built>;
+pub(crate) type Body = for<'a> fn(&'a Call<'a>) -> Result<()>;
 
-/// The INSTANTIATE handler of a callable.
-pub(crate) unsafe extern "C" fn instantiate<D: Definition>(
+/// The handler of a callable, for all stages. All that it does is out of line, for it is
+/// compiled for each callable.
+pub(crate) unsafe extern "C" fn handler<D: Definition>(
     frame: *mut sys::CallFrame,
 ) -> *mut sys::Error {
-    // SAFETY: XLA calls its handlers with a valid frame.
-    unsafe {
-        handle(
-            frame,
-            sys::stage::INSTANTIATE,
-            D::CALLABLE,
-            |frame, callable| do_instantiate(frame, callable, D::PLAN, D::state),
-        )
-    }
-}
-
-/// The INITIALIZE handler of a callable on a device.
-pub(crate) unsafe extern "C" fn initialize<D: Definition>(
-    frame: *mut sys::CallFrame,
-) -> *mut sys::Error {
-    // SAFETY: XLA calls its handlers with a valid frame.
-    unsafe {
-        handle(
-            frame,
-            sys::stage::INITIALIZE,
-            D::CALLABLE,
-            |frame, callable| do_initialize(frame, callable, D::PLAN, D::state),
-        )
-    }
-}
-
-/// The EXECUTE handler of a callable.
-pub(crate) unsafe extern "C" fn execute<D: Definition>(
-    frame: *mut sys::CallFrame,
-) -> *mut sys::Error {
-    // SAFETY: XLA calls its handlers with a valid frame.
-    unsafe { handle(frame, sys::stage::EXECUTE, D::CALLABLE, do_execute::<D>) }
+    // SAFETY: XLA calls its handlers with a valid frame; the definition's slot is a static.
+    unsafe { handle(frame, D::SLOT) }
 }
 
 /// The handler of a callable's target on the other platform, where that has no function.
@@ -64,28 +35,60 @@ pub(crate) unsafe extern "C" fn execute<D: Definition>(
 pub(crate) unsafe extern "C" fn absent<D: Definition>(
     frame: *mut sys::CallFrame,
 ) -> *mut sys::Error {
-    // SAFETY: XLA calls its handlers with a valid frame.
+    // SAFETY: XLA calls its handlers with a valid frame; the definition's slot is a static.
+    unsafe { handle_absent(frame, D::SLOT) }
+}
+
+/// For C, as the handlers are, which then need not care for panics: none gets out of it.
+///
+/// # Safety
+/// `frame` is null or a frame that XLA calls a handler with, alive during the call; `slot` is a
+/// static.
+unsafe extern "C" fn handle(frame: *mut sys::CallFrame, slot: *const Slot) -> *mut sys::Error {
+    // SAFETY: the caller's promise.
+    let registration = unsafe { &*slot }.get();
+    // SAFETY: the caller's promise.
     unsafe {
-        handle(frame, sys::stage::EXECUTE, D::CALLABLE, |_, callable| {
-            Err(absent::error(callable, callable.platform().other()))
+        contain(frame, registration, |frame| match frame.stage {
+            sys::stage::EXECUTE => execute(frame, registration),
+            sys::stage::INSTANTIATE => instantiate(frame, registration),
+            sys::stage::INITIALIZE => initialize(frame, registration),
+            // A stage that this handler was not registered for does nothing here.
+            _ => Ok(()),
         })
     }
 }
 
-trait Planned: Definition {
-    const PLAN: &'static Plan = &Plan::new(Self::CALLABLE);
+/// # Safety
+/// As for `handle`.
+#[cold]
+unsafe extern "C" fn handle_absent(
+    frame: *mut sys::CallFrame,
+    slot: *const Slot,
+) -> *mut sys::Error {
+    // SAFETY: the caller's promise.
+    let registration = unsafe { &*slot }.get();
+    // SAFETY: the caller's promise.
+    unsafe {
+        contain(frame, registration, |frame| match frame.stage {
+            sys::stage::EXECUTE => {
+                let callable = registration.callable;
+                Err(absent::error(callable, callable.platform().other()))
+            }
+            _ => Ok(()),
+        })
+    }
 }
-impl<D: Definition> Planned for D {}
 
 /// What all stages share: the metadata query, the checks of the frame, and errors.
 ///
 /// # Safety
 /// `frame` is null or a frame that XLA calls a handler with, alive during the call.
-unsafe fn handle(
+#[inline(always)]
+unsafe fn contain(
     frame: *mut sys::CallFrame,
-    stage: i32,
-    callable: &'static Callable,
-    work: impl FnOnce(&sys::CallFrame, &'static Callable) -> Result<()>,
+    registration: &'static Registration,
+    work: impl FnOnce(&sys::CallFrame) -> Result<()>,
 ) -> *mut sys::Error {
     if frame.is_null() {
         fatal("XLA called a handler without a frame");
@@ -94,7 +97,7 @@ unsafe fn handle(
     // and all else are looked at only after the metadata query is excluded.
     let (size, extensions) = unsafe { ((*frame).struct_size, (*frame).extension_start) };
     // SAFETY: the list is XLA's, alive during the call.
-    if unsafe { answer_metadata(extensions, traits(callable)) } {
+    if unsafe { answer_metadata(extensions, registration) } {
         return ptr::null_mut();
     }
     // SAFETY: as above.
@@ -107,17 +110,12 @@ unsafe fn handle(
             return Err(frame_too_small(size));
         }
         // SAFETY: the frame has all fields that this struct has, and nobody writes to them.
-        let frame = unsafe { &*frame };
-        if frame.stage != stage {
-            // A stage that this handler was not registered for does nothing here.
-            return Ok(());
-        }
-        work(frame, callable)
+        work(unsafe { &*frame })
     });
     match result {
         Some(Ok(())) => ptr::null_mut(),
         // SAFETY: the table is not null.
-        failed => unsafe { report(table, callable, failed) },
+        failed => unsafe { report(table, registration, failed) },
     }
 }
 
@@ -135,7 +133,7 @@ fn frame_too_small(size: usize) -> Error {
 #[inline(never)]
 unsafe fn report(
     table: *const sys::Api,
-    callable: &Callable,
+    registration: &'static Registration,
     failed: Option<Result<()>>,
 ) -> *mut sys::Error {
     // The error may hold any type of the author's, whose `Display` and `Drop` may panic.
@@ -144,6 +142,7 @@ unsafe fn report(
         _ => FromPanic::from_panic("the value of the panic panicked itself".into()),
     });
     let (code, text) = description.unwrap_or((Code::Internal, "panicked".into()));
+    let callable = registration.callable;
     let message = format!("{}.{}: {text}", callable.crate_name(), callable.name);
     // SAFETY: the caller's promise.
     unsafe { create_error(table, code, &message) }
@@ -157,24 +156,19 @@ fn traits(callable: &Callable) -> u32 {
     }
 }
 
-fn do_instantiate(
-    frame: &sys::CallFrame,
-    callable: &'static Callable,
-    plan: &'static Plan,
-    build: BuildState,
-) -> Result<()> {
-    // SAFETY: `handle` checked that there is a table.
+fn instantiate(frame: &sys::CallFrame, registration: &'static Registration) -> Result<()> {
+    // SAFETY: `contain` checked that there is a table.
     let api = unsafe { Api::new(frame.api)? };
     // SAFETY: the frame is XLA's, alive and unchanged during the call.
     let attrs = unsafe { Attrs::new(&frame.attrs) };
-    let mut site = state::CallSite::decode(callable, attrs)?;
-    if plan.has_state {
+    let mut site = state::CallSite::decode(registration.callable, attrs)?;
+    if registration.plan.has_state {
         // SAFETY: this is the frame that the site was decoded from.
-        let call = unsafe { Call::for_state(callable, plan, frame, Place::HOST, &site) };
-        site.state = Some(build_state(&call, build)?);
+        let call = unsafe { Call::for_state(registration, frame, Place::HOST, &site) };
+        site.state = Some(build_state(&call)?);
     }
     #[cfg(feature = "_cuda")]
-    if plan.has_device_state {
+    if registration.plan.has_device_state {
         site.device_states = Some(super::device_state::DeviceStates::new());
     }
     // SAFETY: this is the running INSTANTIATE call's context.
@@ -182,7 +176,10 @@ fn do_instantiate(
 }
 
 /// Builds the state of a call site.
-pub(super) fn build_state<'a>(call: &'a Call<'a>, build: BuildState) -> Result<Built> {
+pub(super) fn build_state<'a>(call: &'a Call<'a>) -> Result<Built> {
+    let Some(build) = call.registration.build_state else {
+        return Err(Error::internal("the callable has no state"));
+    };
     build(call).map_err(|error| {
         let code = error.code();
         Error::new(code, format!("cannot build its state: {error}"))
@@ -193,61 +190,64 @@ pub(super) fn build_state<'a>(call: &'a Call<'a>, build: BuildState) -> Result<B
     not(feature = "_cuda"),
     expect(unused_variables, reason = "only devices are")
 )]
-fn do_initialize(
-    frame: &sys::CallFrame,
-    callable: &'static Callable,
-    plan: &'static Plan,
-    build: BuildState,
-) -> Result<()> {
+fn initialize(frame: &sys::CallFrame, registration: &'static Registration) -> Result<()> {
     #[cfg(feature = "_cuda")]
-    // SAFETY: this is the running INITIALIZE call's frame, which has a table.
-    unsafe {
-        super::cuda_call::initialize(frame, callable, plan, build)?;
+    if registration.plan.is_on_gpu {
+        // SAFETY: this is the running INITIALIZE call's frame, which has a table.
+        unsafe { super::cuda_call::initialize(frame, registration)? };
     }
     Ok(())
 }
 
 #[inline]
-fn do_execute<D: Definition>(frame: &sys::CallFrame, callable: &'static Callable) -> Result<()> {
+fn execute(frame: &sys::CallFrame, registration: &'static Registration) -> Result<()> {
     #[cfg(feature = "_cuda")]
-    if const { matches!(D::CALLABLE.platform(), Platform::Cuda) } {
-        if const { D::CALLABLE.graph_mode.is_own() } {
-            // SAFETY: this is the running EXECUTE call's frame, which has a table.
-            return unsafe { super::graph_call::execute(frame, callable, D::PLAN, D::call) };
-        }
-        // SAFETY: this is the running EXECUTE call's frame, which has a table.
-        return unsafe {
-            super::cuda_call::execute(frame, callable, |place| {
-                execute_at::<D>(frame, callable, place)
-            })
-        };
+    if registration.plan.is_on_gpu {
+        return execute_on_gpu(frame, registration);
     }
-    execute_at::<D>(frame, callable, Place::HOST)
+    // SAFETY: this is the frame of the running EXECUTE call of a callable on the host.
+    unsafe { execute_at(frame, registration, Place::HOST) }
 }
 
-#[inline]
-fn execute_at<'a, D: Definition>(
+#[cfg(feature = "_cuda")]
+#[inline(never)]
+fn execute_on_gpu(frame: &sys::CallFrame, registration: &'static Registration) -> Result<()> {
+    if registration.callable.graph_mode.is_own() {
+        // SAFETY: this is the running EXECUTE call's frame, which has a table.
+        return unsafe { super::graph_call::execute(frame, registration) };
+    }
+    // SAFETY: this is the running EXECUTE call's frame, which has a table; the place is that
+    // of its platform.
+    unsafe {
+        super::cuda_call::execute(frame, registration.callable, |place| {
+            execute_at(frame, registration, place)
+        })
+    }
+}
+
+/// # Safety
+/// This is the frame of the running EXECUTE call of the callable, and `place` that of its
+/// platform.
+#[inline(always)]
+unsafe fn execute_at<'a>(
     frame: &'a sys::CallFrame,
-    callable: &'static Callable,
+    registration: &'static Registration,
     place: Place<'a>,
 ) -> Result<()> {
-    // SAFETY: this is the frame of the running EXECUTE call of `D`, whose plan this is, and
-    // the place is that of its platform.
-    let mut call = unsafe { Call::new(callable, D::PLAN, frame, place) };
+    // SAFETY: the caller's promise.
+    let mut call = unsafe { Call::new(registration, frame, place) };
     // SAFETY: as above.
-    if unsafe { is_plain(D::CALLABLE, D::PLAN, frame) } {
-        // SAFETY: the call fits `D::CALLABLE`, which describes this body.
-        return unsafe { D::call(&call) };
+    if unsafe { is_plain(registration, frame) } {
+        return (registration.body)(&call);
     }
-    check_and_run(&mut call, D::call)
+    check_and_run(&mut call)
 }
 
 #[inline(never)]
-pub(super) fn check_and_run(call: &mut Call<'_>, body: Body) -> Result<()> {
+pub(super) fn check_and_run(call: &mut Call<'_>) -> Result<()> {
     call.check()?;
-    // SAFETY: the call was checked against the callable whose body this is, and `run` calls
-    // it again only after it has returned.
-    call.run(|call| unsafe { body(call) })
+    let body = call.registration.body;
+    call.run(|call| body(call))
 }
 
 /// Answers the metadata query, if that is what the frame is. On older hosts `api` is null
@@ -255,7 +255,10 @@ pub(super) fn check_and_run(call: &mut Call<'_>, body: Body) -> Result<()> {
 ///
 /// # Safety
 /// `extension` is null or heads a list of XLA's extensions.
-unsafe fn answer_metadata(mut extension: *mut sys::ExtensionBase, traits: u32) -> bool {
+unsafe fn answer_metadata(
+    mut extension: *mut sys::ExtensionBase,
+    registration: &'static Registration,
+) -> bool {
     while !extension.is_null() {
         // SAFETY: the list is XLA's; unknown entries are passed over.
         let base = unsafe { *extension };
@@ -270,7 +273,7 @@ unsafe fn answer_metadata(mut extension: *mut sys::ExtensionBase, traits: u32) -
                 unsafe {
                     (*metadata).api_version.major_version = 0;
                     (*metadata).api_version.minor_version = 1;
-                    (*metadata).traits = traits;
+                    (*metadata).traits = traits(registration.callable);
                 }
             }
             return true;

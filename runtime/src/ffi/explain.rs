@@ -12,13 +12,14 @@ impl Call<'_> {
     /// For a frame whose buffers are not those of the callable's parameters.
     #[cold]
     pub(super) fn explain_buffers(&self) -> Error {
-        let (operands, results) = (self.plan.operands.as_slice(), self.plan.results.as_slice());
+        let operands: Vec<_> = self.callable().operands().collect();
+        let results: Vec<_> = self.callable().all_results().collect();
         let found = self
-            .check_list("operands", &self.frame.args, operands, |i| {
+            .check_list("operands", &self.frame.args, &operands, |i| {
                 self.operand_rank(i)
             })
             .and_then(|()| {
-                self.check_list("results", &self.frame.rets, results, |i| {
+                self.check_list("results", &self.frame.rets, &results, |i| {
                     self.result_rank(i)
                 })
             });
@@ -32,7 +33,7 @@ impl Call<'_> {
         &self,
         what: &str,
         list: &sys::Buffers,
-        params: &[u8],
+        params: &[(usize, &Param)],
         batch_rank: impl Fn(usize) -> usize,
     ) -> Result<()> {
         if (0..1 << 16).contains(&list.size) && list.size != params.len() as i64 {
@@ -45,10 +46,7 @@ impl Call<'_> {
         // SAFETY: the frame is XLA's.
         let buffers = unsafe { buffers(list, params.len())? };
         let mut buffers = params.iter().zip(buffers).enumerate();
-        buffers.try_for_each(|(i, (&param, buffer))| {
-            let param = &self.callable.params[usize::from(param)];
-            check_buffer(param, buffer, batch_rank(i))
-        })
+        buffers.try_for_each(|(i, ((_, param), buffer))| check_buffer(param, buffer, batch_rank(i)))
     }
 
     /// For a result that overlaps an operand, or a result numbered after all operands.

@@ -97,17 +97,25 @@ extern "C" fn jax_callable_clear_graphs(index: u32) -> u32 {
 #[cfg(feature = "_cuda")]
 mod graphs {
     use crate::cuda::graphs::{Graphs, set_default_max};
+    use crate::manifest;
     use crate::signature::GraphCacheMax;
-    use serde_json::{Map, json};
+    use serde_core::ser::{Serialize, SerializeMap, Serializer};
+    use std::collections::BTreeMap;
 
     pub(super) fn json(index: u32) -> Option<String> {
-        let graphs = Graphs::at(index)?;
-        let statistics = graphs.statistics();
-        let statistics = statistics
-            .iter()
-            .map(|(name, n)| (name.to_owned(), n.into()));
-        let statistics: Map<_, _> = statistics.collect();
-        Some(json!({"max": graphs.max(), "statistics": statistics}).to_string())
+        Graphs::at(index).map(|graphs| manifest::json(&Described(graphs)))
+    }
+
+    struct Described(Graphs);
+
+    impl Serialize for Described {
+        fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            let statistics: BTreeMap<_, _> = self.0.statistics().iter().collect();
+            let mut map = to.serialize_map(None)?;
+            map.serialize_entry("max", &self.0.max())?;
+            map.serialize_entry("statistics", &statistics)?;
+            map.end()
+        }
     }
 
     pub(super) fn set_max(index: u32, max: i64) -> bool {

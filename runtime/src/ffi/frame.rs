@@ -13,13 +13,13 @@ use super::sys;
 use crate::cpu::Context;
 use crate::dims::{self, Shapes};
 use crate::error::{Error, Result};
-use crate::plan::{Plan, attr_position, slot};
+use crate::plan::{Plan, attr_position};
+use crate::registry::Registration;
 use crate::signature::{Callable, Param};
 
 /// One execution of a call site, after its checks.
 pub struct Call<'a> {
-    pub(super) callable: &'static Callable,
-    pub(super) plan: &'static Plan,
+    pub(super) registration: &'static Registration,
     pub(super) frame: &'a sys::CallFrame,
     /// Only fetched for calls that need it: with attributes of our own, or with static
     /// attributes that it keeps.
@@ -40,19 +40,16 @@ impl<'a> Call<'a> {
     /// A call that is still to be checked.
     ///
     /// # Safety
-    /// `frame` is the frame of a running EXECUTE call, with an API table, of the callable
-    /// that `plan` is of, with its buffers at `place`. Nothing but [`Call::check`] is done
-    /// before that succeeds.
+    /// `frame` is the frame of a running EXECUTE call of the callable, with an API table, with
+    /// its buffers at `place`. Nothing but [`Call::check`] is done before that succeeds.
     #[inline]
     pub(super) unsafe fn new(
-        callable: &'static Callable,
-        plan: &'static Plan,
+        registration: &'static Registration,
         frame: &'a sys::CallFrame,
         place: Place<'a>,
     ) -> Call<'a> {
         Call {
-            callable,
-            plan,
+            registration,
             frame,
             site: None,
             num_own_attrs: 0,
@@ -68,27 +65,36 @@ impl<'a> Call<'a> {
     /// What a state is built from: the static attributes of a call site, and no buffers.
     ///
     /// # Safety
-    /// `frame` is the frame of a running INSTANTIATE or INITIALIZE call, with an API table, of
-    /// the callable that `plan` is of, and `site` was decoded from its attributes.
+    /// `frame` is the frame of a running INSTANTIATE or INITIALIZE call of the callable, with
+    /// an API table, and `site` was decoded from its attributes.
     pub(super) unsafe fn for_state(
-        callable: &'static Callable,
-        plan: &'static Plan,
+        registration: &'static Registration,
         frame: &'a sys::CallFrame,
         place: Place<'a>,
         site: &'a CallSite,
     ) -> Call<'a> {
         // SAFETY: static attributes, and on a GPU the context, are all that is looked at.
-        let mut call = unsafe { Call::new(callable, plan, frame, place) };
+        let mut call = unsafe { Call::new(registration, frame, place) };
         call.site = Some(site);
         call.num_own_attrs = site.num_own_attrs();
         call
+    }
+
+    #[inline]
+    pub(super) fn callable(&self) -> &'static Callable {
+        self.registration.callable
+    }
+
+    #[inline]
+    pub(super) fn plan(&self) -> &'static Plan {
+        &self.registration.plan
     }
 
     /// Checks any frame and, where XLA did not alias an in-out, copies it to its result.
     #[inline]
     pub(super) fn check(&mut self) -> Result<()> {
         self.check_frame(&mut Ranges::new())?;
-        if self.plan.has_in_outs {
+        if self.plan().has_in_outs {
             self.copy_in_outs()?;
         }
         Ok(())
@@ -97,12 +103,12 @@ impl<'a> Call<'a> {
     /// Checks any frame, and tells where its buffers are.
     #[inline]
     pub(super) fn check_frame(&mut self, ranges: &mut Ranges) -> Result<()> {
-        let plan = self.plan;
+        let plan = self.plan();
         // SAFETY: `new`'s promise.
         let api = unsafe { Api::new(self.frame.api)? };
         let num_attrs = self.attrs().len();
         self.num_own_attrs = num_attrs
-            .checked_sub(plan.num_statics)
+            .checked_sub(plan.num_statics())
             .ok_or_else(changed)?;
         let needs_site = self.num_own_attrs > 0 || plan.has_kept || self.place.is_on_gpu();
         if needs_site && self.site.is_none() {
@@ -139,8 +145,8 @@ impl<'a> Call<'a> {
             self.check_batch(batch)?;
         }
         let outputs_given = self.site.is_some_and(|site| site.outputs_given);
-        dims::check(self.callable, self, outputs_given)?;
-        if self.plan.has_in_outs {
+        dims::check(self.callable(), self, outputs_given)?;
+        if self.plan().has_in_outs {
             self.check_in_outs()?;
         }
         if let Some(site) = self.site {
@@ -155,9 +161,15 @@ impl<'a> Call<'a> {
         unsafe { Attrs::new(&self.frame.attrs) }
     }
 
+    /// The slot of a parameter.
+    #[inline]
+    pub(super) fn slot(&self, index: usize) -> u8 {
+        self.plan().slot(index)
+    }
+
     /// The number among the static attributes with this slot.
     #[inline]
-    pub(super) fn number_at(&self, slot: usize) -> Result<i64> {
+    pub(super) fn number_at(&self, slot: u8) -> Option<i64> {
         self.attrs().number(attr_position(slot, self.num_own_attrs))
     }
 
@@ -165,7 +177,7 @@ impl<'a> Call<'a> {
     /// `has_buffers` was true, and the plan has more operands than `index`.
     #[inline]
     pub(super) unsafe fn operand_buffer(&self, index: usize) -> &'a sys::Buffer {
-        debug_assert!(index < self.plan.operands.as_slice().len());
+        debug_assert!(index < self.plan().num_operands());
         // SAFETY: there are as many buffers, none of them null.
         unsafe { &*(*self.frame.args.buffers.add(index)).cast() }
     }
@@ -174,27 +186,23 @@ impl<'a> Call<'a> {
     /// `has_buffers` was true, and the plan has more results than `index`.
     #[inline]
     pub(super) unsafe fn result_buffer(&self, index: usize) -> &'a sys::Buffer {
-        debug_assert!(index < self.plan.results.as_slice().len());
+        debug_assert!(index < self.plan().num_all_results());
         // SAFETY: there are as many buffers, none of them null.
         unsafe { &*(*self.frame.rets.buffers.add(index)).cast() }
     }
 
     /// The parameters of the operands with their buffers.
     pub(super) fn operand_params(&self) -> impl Iterator<Item = (&'static Param, &'a sys::Buffer)> {
-        let indices = self.plan.operands.as_slice().iter().enumerate();
-        // SAFETY: only called after `has_buffers`, and the index is one of the plan's.
-        indices.map(|(i, &param)| (self.param(param), unsafe { self.operand_buffer(i) }))
+        let params = self.callable().operands().enumerate();
+        // SAFETY: only called after `has_buffers`, and there are as many operands.
+        params.map(|(i, (_, param))| (param, unsafe { self.operand_buffer(i) }))
     }
 
     /// The parameters of the results, then of scratch, with their buffers.
     pub(super) fn result_params(&self) -> impl Iterator<Item = (&'static Param, &'a sys::Buffer)> {
-        let indices = self.plan.results.as_slice().iter().enumerate();
-        // SAFETY: only called after `has_buffers`, and the index is one of the plan's.
-        indices.map(|(i, &param)| (self.param(param), unsafe { self.result_buffer(i) }))
-    }
-
-    fn param(&self, index: u8) -> &'static Param {
-        &self.callable.params[usize::from(index)]
+        let params = self.callable().all_results().enumerate();
+        // SAFETY: only called after `has_buffers`, and there are as many results.
+        params.map(|(i, (_, param))| (param, unsafe { self.result_buffer(i) }))
     }
 
     /// The own dimensions of a buffer: without its batch axes and packed dimensions.
@@ -214,58 +222,16 @@ impl<'a> Call<'a> {
     /// The frame's lists of buffers are as XLA's ABI has them.
     #[inline]
     unsafe fn has_buffers(&self, ranges: &mut Ranges) -> bool {
-        let plan = self.plan;
+        let plan = self.plan();
         // SAFETY: the caller's promise.
         unsafe {
+            let (operands, results) = (self.callable().operands(), self.callable().all_results());
             let operand_rank = |operand| self.operand_rank(operand);
             let result_rank = |result| self.result_rank(result);
-            self.has_list(
-                &self.frame.args,
-                plan.operands.as_slice(),
-                operand_rank,
-                ranges,
-            ) && self.has_list(
-                &self.frame.rets,
-                plan.results.as_slice(),
-                result_rank,
-                ranges,
-            )
+            let (args, rets) = (&self.frame.args, &self.frame.rets);
+            has_list(args, plan.num_operands(), operands, operand_rank, ranges)
+                && has_list(rets, plan.num_all_results(), results, result_rank, ranges)
         }
-    }
-
-    /// # Safety
-    /// `list` is as XLA's ABI has it.
-    #[inline]
-    unsafe fn has_list(
-        &self,
-        list: &sys::Buffers,
-        params: &[u8],
-        batch_rank: impl Fn(usize) -> usize,
-        ranges: &mut Ranges,
-    ) -> bool {
-        if list.size != params.len() as i64 || list.buffers.is_null() || list.types.is_null() {
-            return list.size == 0 && params.is_empty();
-        }
-        let first = ranges.len;
-        for (i, &index) in params.iter().enumerate() {
-            // SAFETY: the lists have as many entries as parameters.
-            let (ty, buffer) = unsafe { (*list.types.add(i), *list.buffers.add(i)) };
-            if ty != sys::BUFFER || buffer.is_null() {
-                return false;
-            }
-            let param = &self.callable.params[usize::from(index)].ty;
-            // SAFETY: an entry of this type points to an `XLA_FFI_Buffer`.
-            let buffer = unsafe { &*buffer.cast::<sys::Buffer>() };
-            let Some(size) = buffer.size_as(&param.buffer, batch_rank(i)) else {
-                return false;
-            };
-            if param.buffer.packed > 0 && !buffer.has_packed(param.packed) {
-                return false;
-            }
-            ranges.set(first + i, buffer.data.addr(), size);
-        }
-        ranges.len = first + params.len();
-        true
     }
 
     /// A result whose memory is not its own, and what overlaps it: an operand, or a result
@@ -275,10 +241,10 @@ impl<'a> Call<'a> {
     /// anywhere: it is never viewed.
     #[inline]
     fn overlap(&self, ranges: &Ranges) -> Option<(usize, usize)> {
-        let num_operands = self.plan.operands.as_slice().len();
+        let num_operands = self.plan().num_operands();
+        let mut sources = self.callable().in_outs();
         for own in num_operands..ranges.len {
-            let result = own - num_operands;
-            let source = self.plan.in_outs[result].map(usize::from);
+            let (result, source) = (own - num_operands, sources.next().flatten());
             let mut others = 0..own;
             if let Some(other) =
                 others.find(|&other| ranges.overlap(own, other) && source != Some(other))
@@ -291,12 +257,13 @@ impl<'a> Call<'a> {
 
     /// The in-outs: parameter, operand, result.
     fn in_outs(&self) -> impl Iterator<Item = (&'static Param, &'a sys::Buffer, &'a sys::Buffer)> {
-        let results = self.result_params().enumerate();
-        results.filter_map(|(result, (param, to))| {
-            let source = usize::from(self.plan.in_outs[result]?);
-            // SAFETY: only called after `has_buffers`, and the plan's in-outs are operands.
-            Some((param, unsafe { self.operand_buffer(source) }, to))
-        })
+        let sources = self.callable().in_outs();
+        self.result_params()
+            .zip(sources)
+            .filter_map(|((param, to), source)| {
+                // SAFETY: only called after `has_buffers`, and in-outs are operands.
+                Some((param, unsafe { self.operand_buffer(source?) }, to))
+            })
     }
 
     /// Checks that in-outs keep their shapes: what is copied has the size of the result.
@@ -327,29 +294,66 @@ impl<'a> Call<'a> {
     }
 }
 
+/// # Safety
+/// `list` is as XLA's ABI has it.
+#[inline]
+unsafe fn has_list(
+    list: &sys::Buffers,
+    len: usize,
+    params: impl Iterator<Item = (usize, &'static Param)>,
+    batch_rank: impl Fn(usize) -> usize,
+    ranges: &mut Ranges,
+) -> bool {
+    if list.size != len as i64 || list.buffers.is_null() || list.types.is_null() {
+        return list.size == 0 && len == 0;
+    }
+    let first = ranges.len;
+    for (i, (_, param)) in params.enumerate() {
+        // SAFETY: the lists have as many entries as parameters.
+        let (ty, buffer) = unsafe { (*list.types.add(i), *list.buffers.add(i)) };
+        if ty != sys::BUFFER || buffer.is_null() {
+            return false;
+        }
+        let param = &param.ty;
+        // SAFETY: an entry of this type points to an `XLA_FFI_Buffer`.
+        let buffer = unsafe { &*buffer.cast::<sys::Buffer>() };
+        let Some(size) = buffer.size_as(&param.buffer, batch_rank(i)) else {
+            return false;
+        };
+        if param.buffer.packed > 0 && !buffer.has_packed(param.packed) {
+            return false;
+        }
+        ranges.set(first + i, buffer.data.addr(), size);
+    }
+    ranges.len = first + len;
+    true
+}
+
 impl Shapes for Call<'_> {
-    #[inline]
     fn operand(&self, index: usize) -> &[i64] {
-        let param = self.param(self.plan.operands.as_slice()[index]);
-        // SAFETY: shapes are looked at after `has_buffers`; the plan has this operand.
-        let buffer = unsafe { self.operand_buffer(index) };
-        Self::own_dims(buffer, param, self.operand_rank(index))
+        let param = self.callable().operands().nth(index);
+        param.map_or(&[], |(_, param)| {
+            // SAFETY: shapes are looked at after `has_buffers`; there is this operand.
+            let buffer = unsafe { self.operand_buffer(index) };
+            Self::own_dims(buffer, param, self.operand_rank(index))
+        })
     }
 
-    #[inline]
     fn result(&self, index: usize) -> &[i64] {
-        let param = self.param(self.plan.results.as_slice()[index]);
-        // SAFETY: shapes are looked at after `has_buffers`; the plan has this result.
-        let buffer = unsafe { self.result_buffer(index) };
-        Self::own_dims(buffer, param, self.result_rank(index))
+        let param = self.callable().all_results().nth(index);
+        param.map_or(&[], |(_, param)| {
+            // SAFETY: shapes are looked at after `has_buffers`; there is this result.
+            let buffer = unsafe { self.result_buffer(index) };
+            Self::own_dims(buffer, param, self.result_rank(index))
+        })
     }
 
     #[inline]
     fn scratch(&self, index: usize) -> &[i64] {
-        self.result(self.plan.num_results + index)
+        self.result(self.plan().num_results() + index)
     }
 
     fn number(&self, param: usize) -> Result<i64> {
-        self.number_at(slot(self.callable.params, param))
+        self.number_at(self.slot(param)).ok_or_else(changed)
     }
 }

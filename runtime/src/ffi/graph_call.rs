@@ -3,7 +3,7 @@
 use super::api::Api;
 use super::buffer::Ranges;
 use super::cuda_call::waits_for_each_call;
-use super::entry::{Body, check_and_run, contain_panic};
+use super::entry::{check_and_run, contain_panic};
 use super::frame::Call;
 use super::place::Place;
 use super::relocate::Relocated;
@@ -12,8 +12,8 @@ use crate::check::is_scratch;
 use crate::cuda::{Context, Device};
 use crate::error::{Error, Result};
 use crate::graph::staging::{Array, Staging};
-use crate::plan::Plan;
-use crate::signature::{Callable, GraphMode};
+use crate::registry::Registration;
+use crate::signature::GraphMode;
 
 /// Batches of more elements than this are looped over without a graph: their graphs would be
 /// larger than they are worth.
@@ -22,13 +22,10 @@ const MAX_LOOP: usize = 1 << 12;
 /// Runs a call by a graph of the call site.
 ///
 /// # Safety
-/// `frame` is the frame of a running EXECUTE call, with an API table, of the callable that
-/// `plan` and `body` are of.
+/// `frame` is the frame of a running EXECUTE call, with an API table, of the callable.
 pub(super) unsafe fn execute(
     frame: &sys::CallFrame,
-    callable: &'static Callable,
-    plan: &'static Plan,
-    body: Body,
+    registration: &'static Registration,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
     let api = unsafe { Api::new(frame.api)? };
@@ -39,7 +36,7 @@ pub(super) unsafe fn execute(
     };
     // Only checked: it runs elsewhere.
     // SAFETY: the caller's promise.
-    let mut call = unsafe { Call::new(callable, plan, frame, Place::HOST) };
+    let mut call = unsafe { Call::new(registration, frame, Place::HOST) };
     call.site = Some(site);
     let mut ranges = Ranges::new();
     call.check_frame(&mut ranges)?;
@@ -54,8 +51,7 @@ pub(super) unsafe fn execute(
             // A body that panics at made-up addresses refuses them: that is not the call's error.
             // SAFETY: the frame was checked, and the addresses are those of its buffers, or
             // others that stand for them in a capture.
-            let result =
-                contain_panic(|| unsafe { run_at(frame, callable, plan, body, context, seen) });
+            let result = contain_panic(|| unsafe { run_at(frame, registration, context, seen) });
             result.unwrap_or_else(|| Err(Error::internal("panicked")))
         };
         let stage = || staging(&call);
@@ -73,8 +69,8 @@ pub(super) unsafe fn execute(
         drop(graphs);
         let context = context()?;
         // SAFETY: the caller's promise.
-        let mut call = unsafe { Call::new(callable, plan, frame, Place::Cuda(&context)) };
-        check_and_run(&mut call, body)?;
+        let mut call = unsafe { Call::new(registration, frame, Place::Cuda(&context)) };
+        check_and_run(&mut call)?;
     }
     if waits_for_each_call() {
         context()?.synchronize()?;
@@ -89,41 +85,36 @@ pub(super) unsafe fn execute(
 /// buffers.
 unsafe fn run_at(
     frame: &sys::CallFrame,
-    callable: &'static Callable,
-    plan: &'static Plan,
-    body: Body,
+    registration: &'static Registration,
     context: &Context,
     seen: &[u64],
 ) -> Result<()> {
-    let num_operands = plan.operands.as_slice().len();
+    let num_operands = registration.plan.num_operands();
     let mut seen = seen.to_vec();
-    for result in 0..plan.results.as_slice().len() {
-        if let Some(operand) = plan.in_outs[result] {
+    for (result, source) in registration.callable.in_outs().enumerate() {
+        if let Some(operand) = source {
             // A body sees an in-out at its result only; it is there already.
-            seen[usize::from(operand)] = seen[num_operands + result];
+            seen[operand] = seen[num_operands + result];
         }
     }
     // SAFETY: the caller's promise.
     let relocated = unsafe { Relocated::new(frame, &seen) };
     let frame = relocated.frame();
     // SAFETY: the frame is that of the running call but for its addresses.
-    let mut call = unsafe { Call::new(callable, plan, frame, Place::Cuda(context)) };
-    check_and_run(&mut call, body)
+    let mut call = unsafe { Call::new(registration, frame, Place::Cuda(context)) };
+    check_and_run(&mut call)
 }
 
 /// What is staged at a call site, by its mode and the sizes of its arrays.
 fn staging(call: &Call<'_>) -> Result<Staging> {
-    let callable = call.callable;
+    let callable = call.callable();
     let is_staged = callable.graph_mode != GraphMode::Warp;
     let stages =
         |names: Option<&[&str]>, name| is_staged && names.is_none_or(|names| names.contains(&name));
-    let plan = call.plan;
-    let operands = plan.operands.as_slice();
     let mut arrays = Vec::new();
     for (index, param) in callable.params.iter().enumerate() {
-        let place = |indices: &[u8]| indices.iter().position(|&i| usize::from(i) == index);
-        let operand = place(operands);
-        let result = place(plan.results.as_slice());
+        let operand = callable.operands().position(|(i, _)| i == index);
+        let result = callable.all_results().position(|(i, _)| i == index);
         // SAFETY: the call was checked, and the plan has these buffers.
         let (buffer, batch_rank) = unsafe {
             match (operand, result) {
@@ -136,7 +127,7 @@ fn staging(call: &Call<'_>) -> Result<Staging> {
         // An input has its own size: some are shared by the whole batch.
         arrays.push(Array {
             operand,
-            result: result.map(|result| operands.len() + result),
+            result: result.map(|result| call.plan().num_operands() + result),
             size: size as u64,
             stage_in: stages(callable.stage_in, param.name),
             stage_out: stages(callable.stage_out, param.name),

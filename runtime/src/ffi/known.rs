@@ -48,7 +48,7 @@ impl Known {
         Known {
             buffers,
             dims: dims.into(),
-            num_operands: call.plan.operands.as_slice().len(),
+            num_operands: call.plan().num_operands(),
         }
     }
 

@@ -37,6 +37,7 @@ pub(crate) mod plain;
 pub(crate) mod pool;
 #[cfg(feature = "_cuda")]
 mod relocate;
+pub(crate) mod slot;
 pub(crate) mod state;
 pub(crate) mod sys;
 pub(crate) mod view;

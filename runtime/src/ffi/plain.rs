@@ -1,121 +1,184 @@
 //! A short cut for calls in which nothing is to be done or said.
 //!
 //! [`Call::check`](super::frame::Call::check) decides about every call; this recognises most
-//! of those that it lets pass. It is inlined into each handler, where the plan is a
-//! constant: loops unroll and the tables become immediates, so that a call touches only
-//! its own frame.
+//! of those that it lets pass, and touches no
+//! more memory than the frame and the plan.
 
 use super::buffer::overlap;
 use super::sys;
-use crate::plan::Plan;
-use crate::signature::{BufferType, Callable};
+use crate::plan::{MAX_PLAIN, PlainBuffer};
+use crate::registry::Registration;
+use std::mem::MaybeUninit;
 
 /// Whether a frame is sound for a callable without declared shapes or kept attributes: not
 /// batched, buffers of the right types, outputs of the first array's shape, in-outs aliased,
 /// and nothing else shared.
 ///
 /// # Safety
-/// `frame` is the frame of a running EXECUTE call, and `plan` that of `callable`.
-#[inline(always)]
-pub(super) unsafe fn is_plain(callable: &Callable, plan: &Plan, frame: &sys::CallFrame) -> bool {
-    if plan.has_kept || plan.has_dims || plan.operands.as_slice().is_empty() {
-        return false;
-    }
+/// `frame` is the frame of a running EXECUTE call of the callable.
+#[inline]
+pub(super) unsafe fn is_plain(registration: &'static Registration, frame: &sys::CallFrame) -> bool {
+    let plan = &registration.plan;
     // Batches and chosen shapes come with attributes of our own.
-    if frame.attrs.size != plan.num_statics as i64 {
+    if !plan.can_be_plain || frame.attrs.size != plan.num_statics() as i64 {
         return false;
     }
-    // SAFETY: the caller's promises.
+    let (args, rets) = (&frame.args, &frame.rets);
+    if !has_len(args, plan.num_operands()) || !has_len(rets, plan.num_all_results()) {
+        return false;
+    }
+    let mut taken = Taken::new();
+    // SAFETY: the caller's promise; the lists have as many entries as there are operands and
+    // results, of which the plan has the types.
     unsafe {
-        has_list(callable, plan.operands.as_slice(), &frame.args)
-            && has_list(callable, plan.results.as_slice(), &frame.rets)
-            && has_results(callable, plan, frame)
+        has_operands(registration, args, &mut taken)
+            && has_results(registration, args, rets, &mut taken)
     }
 }
 
-/// # Safety
-/// `list` is as XLA's ABI has it.
 #[inline(always)]
-unsafe fn has_list(callable: &Callable, params: &[u8], list: &sys::Buffers) -> bool {
-    if list.size != params.len() as i64 || list.types.is_null() || list.buffers.is_null() {
-        return false;
-    }
-    let mut i = 0;
-    while i < params.len() {
-        let ty = &callable.params[params[i] as usize].ty;
-        // SAFETY: the lists have as many entries as parameters, and an entry of this type
-        // that is not null points to an `XLA_FFI_Buffer`.
-        unsafe {
-            if *list.types.add(i) != sys::BUFFER || (*list.buffers.add(i)).is_null() {
-                return false;
-            }
-            let buffer = buffer(list, i);
-            if buffer.size_as(&ty.buffer, 0).is_none() {
-                return false;
-            }
-            if ty.buffer.packed > 0 && !buffer.has_packed(ty.packed) {
-                return false;
-            }
-        }
-        i += 1;
-    }
-    true
+fn has_len(list: &sys::Buffers, len: usize) -> bool {
+    list.size == len as i64 && !list.types.is_null() && !list.buffers.is_null()
 }
 
+/// Whether the operands have their types; if so, where they lie.
+///
 /// # Safety
-/// `has_list` was true of both lists of the frame.
+/// The list is XLA's, with as many entries as there are operands.
 #[inline(always)]
-unsafe fn has_results(callable: &Callable, plan: &Plan, frame: &sys::CallFrame) -> bool {
-    let ty = |index: u8| &callable.params[index as usize].ty;
-    let (operands, results) = (plan.operands.as_slice(), plan.results.as_slice());
-    let mut result = 0;
-    while result < results.len() {
-        let out_type = ty(results[result]);
-        // SAFETY: the lists have as many buffers as parameters.
-        let out = unsafe { buffer(&frame.rets, result) };
-        let source = match plan.in_outs[result] {
-            Some(source) => source as usize,
-            None => usize::MAX,
+unsafe fn has_operands(
+    registration: &'static Registration,
+    args: &sys::Buffers,
+    taken: &mut Taken,
+) -> bool {
+    for (operand, ty) in registration.plan.plain_operands().iter().enumerate() {
+        // SAFETY: the caller's promise.
+        let Some((buffer, size)) = (unsafe { typed(args, operand, ty, registration) }) else {
+            return false;
         };
-        let twin = if source == usize::MAX { 0 } else { source };
-        // SAFETY: as above.
-        let twin_buffer = unsafe { buffer(&frame.args, twin) };
-        let rank = out_type.rank;
-        // SAFETY: both have this many dimensions.
-        if ty(operands[twin]).rank != rank || !unsafe { same_dims(out, twin_buffer, rank) } {
-            return false;
-        }
-        if source != usize::MAX && out.data != twin_buffer.data {
-            return false;
-        }
-        let own = range(out, &out_type.buffer);
-        let mut other = 0;
-        while other < operands.len() {
-            // SAFETY: as above.
-            let theirs = range(
-                unsafe { buffer(&frame.args, other) },
-                &ty(operands[other]).buffer,
-            );
-            if other != source && overlap(own, theirs) {
-                return false;
-            }
-            other += 1;
-        }
-        let mut earlier = 0;
-        while earlier < result {
-            // SAFETY: as above.
-            let theirs = range(
-                unsafe { buffer(&frame.rets, earlier) },
-                &ty(results[earlier]).buffer,
-            );
-            if overlap(own, theirs) {
-                return false;
-            }
-            earlier += 1;
-        }
-        result += 1;
+        taken.push(buffer.data.addr(), size);
     }
     true
+}
+
+/// Whether the results have their types, the shapes of what they are as, and memory of their own.
+///
+/// # Safety
+/// `has_operands` was true, and the list is XLA's, with as many entries as there are results.
+#[inline(always)]
+unsafe fn has_results(
+    registration: &'static Registration,
+    args: &sys::Buffers,
+    rets: &sys::Buffers,
+    taken: &mut Taken,
+) -> bool {
+    let operands = registration.plan.plain_operands();
+    for (result, ty) in registration.plan.plain_results().iter().enumerate() {
+        // SAFETY: the caller's promise.
+        let Some((out, size)) = (unsafe { typed(rets, result, ty, registration) }) else {
+            return false;
+        };
+        let source = usize::from(ty.source);
+        let is_in_out = ty.source != PlainBuffer::NO_SOURCE;
+        let twin = if is_in_out { source } else { 0 };
+        // SAFETY: the list has this operand, whose type was checked.
+        let twin_buffer = unsafe { buffer(args, twin) };
+        let rank = ty.own_rank();
+        // SAFETY: both have this many dimensions.
+        if operands[twin].own_rank() != rank || !unsafe { same_dims(out, twin_buffer, rank) } {
+            return false;
+        }
+        if is_in_out && out.data != twin_buffer.data {
+            return false;
+        }
+        if taken.is_shared(out.data.addr(), size, source) {
+            return false;
+        }
+        taken.push(out.data.addr(), size);
+    }
+    true
+}
+
+/// The addresses that are taken by the operands, then the results, so far.
+struct Taken {
+    len: usize,
+    ranges: [MaybeUninit<(usize, usize)>; MAX_PLAIN],
+}
+
+impl Taken {
+    #[inline(always)]
+    fn new() -> Taken {
+        Taken {
+            len: 0,
+            ranges: [const { MaybeUninit::uninit() }; MAX_PLAIN],
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, start: usize, size: usize) {
+        self.ranges[self.len].write((start, start.saturating_add(size)));
+        self.len += 1;
+    }
+
+    /// Whether any but the one at an index has an address of these.
+    #[inline(always)]
+    fn is_shared(&self, start: usize, size: usize, but: usize) -> bool {
+        let own = (start, start.saturating_add(size));
+        let ranges = &self.ranges[..self.len];
+        ranges.iter().enumerate().any(|(i, range)| {
+            // SAFETY: the first `len` entries were written.
+            overlap(own, unsafe { range.assume_init() }) && i != but
+        })
+    }
+}
+
+/// The buffer at a position, with its size, if it is of the type.
+///
+/// # Safety
+/// The list is XLA's and has more than `index` entries.
+#[inline(always)]
+unsafe fn typed<'a>(
+    list: &'a sys::Buffers,
+    index: usize,
+    ty: &PlainBuffer,
+    registration: &'static Registration,
+) -> Option<(&'a sys::Buffer, usize)> {
+    // SAFETY: the caller's promise.
+    let (entry, data) = unsafe { (*list.types.add(index), *list.buffers.add(index)) };
+    if entry != sys::BUFFER || data.is_null() {
+        return None;
+    }
+    // SAFETY: an entry of this type that is not null points to an `XLA_FFI_Buffer`.
+    let buffer: &sys::Buffer = unsafe { &*data.cast() };
+    let rank = usize::from(ty.rank);
+    if buffer.dtype != i32::from(ty.dtype)
+        || buffer.rank != rank as i64
+        || (buffer.dims.is_null() && rank > 0)
+    {
+        return None;
+    }
+    // Arrays of 4 GiB or more, and empty ones, whose data may be anywhere, are left to the full
+    // check: with 32 bits no product overflows.
+    let mut size = u64::from(ty.size);
+    let mut all = 0;
+    for axis in 0..rank {
+        // SAFETY: XLA's buffers have `rank` dimensions.
+        let dim = unsafe { *buffer.dims.add(axis) } as u64;
+        size = size.wrapping_mul(dim);
+        all |= dim | size;
+    }
+    let address = buffer.data.addr();
+    let is_crooked = address & usize::from(ty.align_mask) != 0;
+    if all > u64::from(u32::MAX) || size == 0 || address == 0 || is_crooked {
+        return None;
+    }
+    if ty.packed > 0 {
+        let param = &registration.callable.params[usize::from(ty.param)];
+        if !buffer.has_packed(param.ty.packed) {
+            return None;
+        }
+    }
+    Some((buffer, size as usize))
 }
 
 /// # Safety
@@ -130,23 +193,6 @@ unsafe fn buffer(list: &sys::Buffers, index: usize) -> &sys::Buffer {
 /// Both buffers have at least `rank` dimensions.
 #[inline(always)]
 unsafe fn same_dims(a: &sys::Buffer, b: &sys::Buffer, rank: usize) -> bool {
-    let mut axis = 0;
-    while axis < rank {
-        // SAFETY: the caller's promise.
-        if unsafe { *a.dims.add(axis) != *b.dims.add(axis) } {
-            return false;
-        }
-        axis += 1;
-    }
-    true
-}
-
-/// The addresses of a buffer that `size_as` was `Some` of.
-#[inline(always)]
-fn range(buffer: &sys::Buffer, ty: &BufferType) -> (usize, usize) {
-    let start = buffer.data.addr();
-    (
-        start,
-        start.saturating_add(buffer.size_as(ty, 0).unwrap_or(0)),
-    )
+    // SAFETY: the caller's promise.
+    (0..rank).all(|axis| unsafe { *a.dims.add(axis) == *b.dims.add(axis) })
 }

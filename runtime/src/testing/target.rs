@@ -63,7 +63,7 @@ impl Target {
         match matches[..] {
             [one] => Ok(Target {
                 callable: one.callable,
-                handlers: one.handlers,
+                handlers: one.handlers(),
             }),
             [] => Err(Error::not_found(format!(
                 "this program has no callable `{name}` for {}; it has: {}",

@@ -24,7 +24,7 @@ mod inner {
 }
 
 fn main() {
-    let callable = <inner::described::Def as Definition>::CALLABLE;
+    let callable = <inner::described::Def as Definition>::callable();
     assert_eq!(callable.name, "other");
     assert!(callable.module.ends_with("::inner"), "{}", callable.module);
     assert!(callable.file.ends_with("description.rs"), "{}", callable.file);

@@ -112,7 +112,7 @@ fn check(choices: &mut Choices) -> bool {
         unsafe { host::take_error(error) }
     };
     let mut out = [0; 80];
-    let made = run(entry::instantiate::<Def>, sys::stage::INSTANTIATE, &mut out);
+    let made = run(entry::handler::<Def>, sys::stage::INSTANTIATE, &mut out);
     assert_eq!(
         made.is_none(),
         expected.is_some(),
@@ -121,7 +121,7 @@ fn check(choices: &mut Choices) -> bool {
     let Some(mut expected) = expected else {
         return false;
     };
-    let failure = run(entry::execute::<Def>, sys::stage::EXECUTE, &mut out);
+    let failure = run(entry::handler::<Def>, sys::stage::EXECUTE, &mut out);
     assert!(failure.is_none(), "{failure:?}");
     expected.resize(80, 0xee);
     assert_eq!(out[..], expected[..]);

@@ -17,8 +17,8 @@ pub(super) struct Function {
 const fn function<D: Definition>() -> Function {
     Function {
         callable: D::CALLABLE,
-        instantiate: entry::instantiate::<D>,
-        execute: entry::execute::<D>,
+        instantiate: entry::handler::<D>,
+        execute: entry::handler::<D>,
     }
 }
 

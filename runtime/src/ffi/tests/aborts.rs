@@ -15,13 +15,13 @@ fn child() {
     };
     if missing == "a frame" {
         // SAFETY: null is what the handler must notice.
-        unsafe { entry::execute::<Def>(ptr::null_mut()) };
+        unsafe { entry::handler::<Def>(ptr::null_mut()) };
     } else {
         let mut case = Case::new();
         // SAFETY: as above.
         let _ = unsafe {
             case.frame
-                .call(entry::execute::<Def>, ptr::null(), &Context::new())
+                .call(entry::handler::<Def>, ptr::null(), &Context::new())
         };
     }
 }

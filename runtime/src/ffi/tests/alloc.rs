@@ -63,7 +63,7 @@ fn executing_allocates_nothing() {
 
 fn count(case: &mut Case, minor: i32, context: &Context) {
     case.instantiate(minor, context).unwrap();
-    count_in(&mut case.frame, entry::execute::<Def>, minor, context);
+    count_in(&mut case.frame, entry::handler::<Def>, minor, context);
 }
 
 fn count_in(frame: &mut FrameSpec, handler: sys::Handler, minor: i32, context: &Context) {
@@ -87,7 +87,7 @@ fn scratch_allocates_nothing() {
         let context = Context::new();
         let mut case = super::scratch::SumsCase::new();
         case.instantiate(minor, &context);
-        let handler = entry::execute::<super::scratch::sums::Def>;
+        let handler = entry::handler::<super::scratch::sums::Def>;
         count_in(&mut case.frame, handler, minor, &context);
         assert_eq!(case.y[..3], [1.0, 3.0, 6.0]);
     }
@@ -99,7 +99,7 @@ fn state_is_found_without_allocating() {
         let context = Context::new();
         let mut case = super::state::VisitCase::new(false);
         case.instantiate(minor, &context).unwrap();
-        let handler = entry::execute::<super::state::visit::Def>;
+        let handler = entry::handler::<super::state::visit::Def>;
         count_in(&mut case.frame, handler, minor, &context);
         assert_eq!(case.y, [4, 4]);
     }

@@ -43,7 +43,7 @@ fn on_host(_x: cpu::Array<f32, 1>, y: cpu::ArrayMut<f32, 1>) {
 fn handlers(name: &str) -> Handlers {
     let all = registrations().into_iter();
     let mut found = all.filter(|registration| registration.callable.name == name);
-    found.next().expect("it is registered").handlers
+    found.next().expect("it is registered").handlers()
 }
 
 #[test]
@@ -108,13 +108,10 @@ fn without_a_driver_calls_fail_and_say_what_to_install() {
 fn fails_without_a_driver<D: Definition>() {
     let mut context = Context::new();
     context.stream = ptr::without_provenance_mut(0x10);
-    run(sys::stage::INSTANTIATE, entry::instantiate::<D>, &context).expect("needs no driver");
+    run(sys::stage::INSTANTIATE, entry::handler::<D>, &context).expect("needs no driver");
     for (stage, handler) in [
-        (
-            sys::stage::INITIALIZE,
-            entry::initialize::<D> as sys::Handler,
-        ),
-        (sys::stage::EXECUTE, entry::execute::<D>),
+        (sys::stage::INITIALIZE, entry::handler::<D> as sys::Handler),
+        (sys::stage::EXECUTE, entry::handler::<D>),
     ] {
         let failure = run(stage, handler, &context).unwrap_err();
         assert_eq!(failure.code, Code::FailedPrecondition as i32);

@@ -229,7 +229,7 @@ fn damaged_lists() {
         let error = case.frame.with_frame(host::table(3), &context, |frame| {
             spoil(frame);
             // SAFETY: the frame is damaged in a way that the handler must notice.
-            unsafe { entry::execute::<Def>(frame) }
+            unsafe { entry::handler::<Def>(frame) }
         });
         // SAFETY: the handler ran with a table of `host`.
         let failure = unsafe { host::take_error(error) }.expect("a refusal");

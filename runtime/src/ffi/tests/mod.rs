@@ -75,14 +75,14 @@ impl Case {
         let mut frame = FrameSpec::new(sys::stage::INSTANTIATE);
         frame.attrs = self.frame.attrs.clone();
         // SAFETY: there are no buffers.
-        unsafe { frame.call(entry::instantiate::<Def>, host::table(minor), context) }
+        unsafe { frame.call(entry::handler::<Def>, host::table(minor), context) }
     }
 
     fn execute(&mut self, minor: i32, context: &Context) -> Result<(), Failure> {
         let table = host::table(minor);
         // SAFETY: the buffers point into this case, whatever a test made of their shapes:
         // that the handler does not follow wrong ones is what is tested.
-        unsafe { self.frame.call(entry::execute::<Def>, table, context) }
+        unsafe { self.frame.call(entry::handler::<Def>, table, context) }
     }
 
     fn run(&mut self) -> Result<(), Failure> {

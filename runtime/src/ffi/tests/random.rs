@@ -5,9 +5,9 @@ use super::super::buffer::Ranges;
 use super::super::frame::Call;
 use super::super::place::Place;
 use super::super::plain::is_plain;
+use super::super::slot;
 use super::super::state::CallSite;
 use super::*;
-use crate::plan::Plan;
 use crate::random::Random;
 use crate::signature::{Callable, Kind, Param};
 use std::ptr;
@@ -108,7 +108,6 @@ fn what_is_known_against_the_full_check() {
 /// how many its shapes and are refused for where they are, and how many are as that.
 fn know<D: Definition>() -> [u32; 3] {
     let callable = D::CALLABLE;
-    let plan: &'static Plan = Box::leak(Box::new(Plan::new(callable)));
     let table = host::table(3);
     let mut seen = [0; 3];
     for seed in 1..=4_000 {
@@ -130,7 +129,7 @@ fn know<D: Definition>() -> [u32; 3] {
                 // must be noticed.
                 unsafe {
                     let is_known = known.is_some_and(|known| known.is_of(frame, &mut ranges));
-                    let mut call = Call::new(callable, plan, frame, Place::HOST);
+                    let mut call = Call::new(slot::of::<D>().get(), frame, Place::HOST);
                     call.site = site;
                     (is_known, call.check().map_err(|error| error.to_string()))
                 }
@@ -175,7 +174,6 @@ fn elsewhere(frame: &FrameSpec, random: &mut Random) -> FrameSpec {
 /// How many frames were refused, accepted in full and accepted by the short cut.
 fn compare<D: Definition>() -> [u32; 3] {
     let callable = D::CALLABLE;
-    let plan: &'static Plan = Box::leak(Box::new(Plan::new(callable)));
     let table = host::table(3);
     let mut seen = [0; 3];
     for seed in 1..=20_000 {
@@ -191,7 +189,7 @@ fn compare<D: Definition>() -> [u32; 3] {
         let mut site = FrameSpec::new(sys::stage::INSTANTIATE);
         site.attrs = frame.attrs.clone();
         // SAFETY: there are no buffers.
-        unsafe { site.call(entry::instantiate::<D>, table, &context) }.unwrap();
+        unsafe { site.call(entry::handler::<D>, table, &context) }.unwrap();
 
         let sound = is_sound(callable, &frame, outputs_given);
         let spec = frame.clone();
@@ -205,8 +203,8 @@ fn compare<D: Definition>() -> [u32; 3] {
             // SAFETY: the table is a static, and the frame is right, or wrong in ways that
             // must be noticed.
             let (plain, checked) = unsafe {
-                let plain = is_plain(callable, plan, frame);
-                let mut call = Call::new(callable, plan, frame, Place::HOST);
+                let plain = is_plain(slot::of::<D>().get(), frame);
+                let mut call = Call::new(slot::of::<D>().get(), frame, Place::HOST);
                 (plain, call.check())
             };
             (

@@ -76,7 +76,7 @@ impl SumsCase {
         let mut frame = FrameSpec::new(sys::stage::INSTANTIATE);
         frame.attrs = self.frame.attrs.clone();
         // SAFETY: there are no buffers.
-        unsafe { frame.call(entry::instantiate::<Sums>, host::table(minor), context) }.unwrap();
+        unsafe { frame.call(entry::handler::<Sums>, host::table(minor), context) }.unwrap();
     }
 
     fn run(&mut self) -> Result<(), Failure> {
@@ -85,7 +85,7 @@ impl SumsCase {
         // SAFETY: the buffers point into this case, whatever a test made of their shapes.
         unsafe {
             self.frame
-                .call(entry::execute::<Sums>, host::table(3), &context)
+                .call(entry::handler::<Sums>, host::table(3), &context)
         }
     }
 

@@ -88,14 +88,14 @@ impl VisitCase {
         let mut frame = FrameSpec::new(sys::stage::INSTANTIATE);
         frame.attrs = self.frame.attrs.clone();
         // SAFETY: there are no buffers.
-        unsafe { frame.call(entry::instantiate::<Visit>, host::table(minor), context) }
+        unsafe { frame.call(entry::handler::<Visit>, host::table(minor), context) }
     }
 
     fn execute(&mut self, minor: i32, context: &Context) -> Result<(), Failure> {
         // SAFETY: the buffers are this case's own.
         unsafe {
             self.frame
-                .call(entry::execute::<Visit>, host::table(minor), context)
+                .call(entry::handler::<Visit>, host::table(minor), context)
         }
     }
 }

@@ -38,7 +38,7 @@ fn a_state_is_freed_with_its_executable() {
 
 #[test]
 fn the_metadata_query_needs_no_table_and_passes_over_unknown_extensions() {
-    for handler in [entry::execute::<Def>, entry::instantiate::<Def>] {
+    for handler in [entry::handler::<Def>, entry::absent::<Def>] {
         assert_eq!(host_frame::metadata(handler, None), (0, 1, 0));
         assert_eq!(
             host_frame::metadata(handler, Some(host::table(5))),
@@ -84,7 +84,7 @@ fn hosts_that_are_too_old_are_named() {
         table.api_version.major_version = major;
         let mut case = Case::new();
         // SAFETY: the buffers are right.
-        let failure = unsafe { case.frame.call(entry::execute::<Def>, &table, &context) };
+        let failure = unsafe { case.frame.call(entry::handler::<Def>, &table, &context) };
         let failure = failure.unwrap_err();
         assert_eq!(failure.code, 9);
         assert!(failure.message.contains("JAX 0.6.0"), "{failure:?}");
