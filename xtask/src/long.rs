@@ -34,6 +34,14 @@ pub(crate) fn steps(repo: &Repo) -> Vec<Step<'_>> {
             "the same under AddressSanitizer",
             || sanitize(repo, "address"),
         ),
+        Step::new(
+            "fuzz",
+            "each fuzzer for a minute, by libFuzzer under AddressSanitizer",
+            || match has_fuzzing() {
+                true => fuzz(repo, &[]).map(|()| Outcome::passed()),
+                false => Ok(Outcome::Skipped(NO_FUZZING.into())),
+            },
+        ),
     ]
 }
 
@@ -94,11 +102,17 @@ fn sanitize(repo: &Repo, sanitizer: &str) -> Result<Outcome> {
 /// The fuzzers in `tests/fuzz`.
 const FUZZERS: [&str; 3] = ["attributes", "expressions", "frames"];
 
+const NO_FUZZING: &str = "it needs a nightly toolchain and `cargo install --locked cargo-fuzz`";
+
+fn has_fuzzing() -> bool {
+    cmd::succeeds(Command::new("cargo").args(["+nightly", "fuzz", "--version"]))
+}
+
 /// `cargo xtask fuzz [TARGET] [SECONDS]`: all targets, or one.
 pub(crate) fn fuzz(repo: &Repo, arguments: &[String]) -> Result {
     let (fuzzers, seconds) = fuzz_arguments(arguments)?;
-    if !cmd::succeeds(Command::new("cargo").args(["+nightly", "fuzz", "--version"])) {
-        return Err("it needs a nightly toolchain and `cargo install --locked cargo-fuzz`".into());
+    if !has_fuzzing() {
+        return Err(NO_FUZZING.into());
     }
     for fuzzer in fuzzers {
         let mut fuzz = nightly(repo, "fuzz");

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use cmd::Result;
 use python::Interpreters;
 use repo::Repo;
+use test::Extent;
 
 const HELP: &str = "\
 The repository's own commands.
@@ -25,10 +26,11 @@ The repository's own commands.
 Usage: cargo xtask COMMAND
 
   demo                          build examples/quickstart, list its targets, run it in JAX
-  test [--quick] [STEP...] [-- ARGS...]
+  test [--quick | --long] [STEP...] [-- ARGS...]
                                 everything that CI runs, or the named steps and what they need;
                                 --quick leaves out rustdoc, the other JAX set-ups and the demo;
-                                ARGS go to pytest
+                                --long runs tests in their long forms, and then miri, loom, sanitize
+                                and fuzz: hours; ARGS go to pytest
   lint [STEP...]                formatting, clippy, rustdoc, ruff, mypy, cargo-deny
   miri, loom, sanitize          the code for threads and pointers under Miri, loom, ThreadSanitizer
                                 and AddressSanitizer; all but loom need a nightly toolchain
@@ -73,7 +75,7 @@ fn dispatch(arguments: &[String]) -> Result {
         "test" => {
             let arguments = TestArguments::parse(rest)?;
             let (repo, pythons) = (Repo::locate()?, Interpreters::find()?);
-            let steps = test::steps(&repo, &pythons, arguments.quick, &arguments.pytest);
+            let steps = test::steps(&repo, &pythons, arguments.extent, &arguments.pytest);
             steps::run(steps::choose(steps, &arguments.steps)?, |name| {
                 format!("test {name}")
             })
@@ -111,7 +113,7 @@ fn asks_for_help(command: &str, rest: &[String]) -> bool {
 
 #[derive(Debug, Default, PartialEq)]
 struct TestArguments {
-    quick: bool,
+    extent: Extent,
     steps: Vec<String>,
     pytest: Vec<String>,
 }
@@ -126,7 +128,8 @@ impl TestArguments {
                     parsed.pytest = arguments.cloned().collect();
                     break;
                 }
-                "--quick" => parsed.quick = true,
+                "--quick" => parsed.extent = Extent::Quick,
+                "--long" => parsed.extent = Extent::Long,
                 option if option.starts_with('-') => {
                     return Err(format!(
                         "no option `{option}`: `cargo xtask help` lists the options; \
@@ -141,7 +144,7 @@ impl TestArguments {
     }
 
     fn only_steps(self) -> Result<Vec<String>> {
-        if self.quick || !self.pytest.is_empty() {
+        if self.extent != Extent::Usual || !self.pytest.is_empty() {
             return Err("`cargo xtask lint` takes names of steps only".into());
         }
         Ok(self.steps)
@@ -167,7 +170,7 @@ mod tests {
     #[test]
     fn options_steps_and_pytest_arguments_are_told_apart() {
         let parsed = parse("rust --quick pytest/oldest -- -k saxpy --quick").unwrap();
-        assert!(parsed.quick);
+        assert_eq!(parsed.extent, Extent::Quick);
         assert_eq!(parsed.steps, ["rust", "pytest/oldest"]);
         assert_eq!(parsed.pytest, ["-k", "saxpy", "--quick"]);
     }

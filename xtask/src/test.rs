@@ -3,16 +3,44 @@
 use crate::cmd::{self, Result};
 use crate::demo;
 use crate::lint;
+use crate::long;
 use crate::python::Interpreters;
 use crate::repo::{CUDA_LIBRARY, LIBRARIES, Repo};
 use crate::setup::SetUp;
 use crate::steps::{Outcome, Step};
 
-/// The lints, then the tests; `quick` leaves out what rarely fails alone.
+/// How much is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Extent {
+    /// Without what rarely fails alone.
+    Quick,
+    /// What CI runs.
+    #[default]
+    Usual,
+    /// With the long forms of tests, and the tools that take long.
+    Long,
+}
+
+impl Extent {
+    /// What tells tests to run in their long forms.
+    fn variables(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Extent::Quick | Extent::Usual => &[],
+            Extent::Long => &[
+                ("CACHE_KILLS", "3000"),
+                ("DAMAGES_LONG", "1"),
+                ("LEAKS_LONG", "1000"),
+                ("STANDIN_LONG", "200"),
+            ],
+        }
+    }
+}
+
+/// The lints, then the tests.
 pub(crate) fn steps<'a>(
     repo: &'a Repo,
     pythons: &'a Interpreters,
-    quick: bool,
+    extent: Extent,
     pytest_arguments: &'a [String],
 ) -> Vec<Step<'a>> {
     let pytest = |name, set_up: std::result::Result<SetUp, &'static str>| {
@@ -21,7 +49,7 @@ pub(crate) fn steps<'a>(
             Err(why) => format!("skipped: {why}"),
         };
         let action = move || match set_up {
-            Ok(set_up) => pytest(repo, &set_up, pytest_arguments),
+            Ok(set_up) => pytest(repo, &set_up, extent, pytest_arguments),
             Err(why) => Ok(Outcome::Skipped(why.to_owned())),
         };
         Step {
@@ -30,21 +58,24 @@ pub(crate) fn steps<'a>(
         }
     };
 
+    let quick = extent == Extent::Quick;
     let mut steps = lint::steps(repo, &pythons.default, quick);
     steps.push(Step::new(
         "rust",
         "unit, integration, UI and doc tests",
-        || {
-            cmd::run(&mut repo.cargo("test --workspace --exclude standin"))?;
+        move || {
+            let mut cargo = repo.cargo("test --workspace --exclude standin");
+            cmd::run(cargo.envs(extent.variables().iter().copied()))?;
             Ok(Outcome::passed())
         },
     ));
     steps.push(Step::new(
         "standin",
         "calls on a GPU against a stand-in for its driver, with every failure that it can have",
-        || {
+        move || {
             // The figures are what the tests print.
-            cmd::run(&mut repo.cargo("test -p standin -- --nocapture"))?;
+            let mut cargo = repo.cargo("test -p standin -- --nocapture");
+            cmd::run(cargo.envs(extent.variables().iter().copied()))?;
             Ok(Outcome::passed())
         },
     ));
@@ -74,13 +105,17 @@ pub(crate) fn steps<'a>(
             demo::demo(repo, &pythons.default).map(|()| Outcome::passed())
         }),
     ]);
+    if extent == Extent::Long {
+        steps.extend(long::steps(repo));
+    }
     steps
 }
 
-fn pytest(repo: &Repo, set_up: &SetUp, arguments: &[String]) -> Result<Outcome> {
+fn pytest(repo: &Repo, set_up: &SetUp, extent: Extent, arguments: &[String]) -> Result<Outcome> {
     let (venv, versions) = set_up.make(repo)?;
     let mut pytest = venv.python_on_cpu();
     pytest.envs(repo.library_variables());
+    pytest.envs(extent.variables().iter().copied());
     pytest.args(["-m", "pytest", "tests/python/cpu"]);
     pytest.args(["-p", "no:cacheprovider", "-n", workers()]);
     cmd::run(pytest.args(arguments))?;
@@ -108,8 +143,8 @@ mod tests {
         }
     }
 
-    fn plan(pythons: &Interpreters, quick: bool) -> Vec<(&'static str, String)> {
-        let steps = steps(Repo::for_tests(), pythons, quick, &[]);
+    fn plan(pythons: &Interpreters, extent: Extent) -> Vec<(&'static str, String)> {
+        let steps = steps(Repo::for_tests(), pythons, extent, &[]);
         steps
             .into_iter()
             .map(|step| (step.name, step.about))
@@ -123,11 +158,11 @@ mod tests {
             oldest: Some(python(10)),
             newest: Some(python(13)),
         };
-        let all: Vec<_> = plan(&pythons, false)
+        let all: Vec<_> = plan(&pythons, Extent::Usual)
             .into_iter()
             .map(|(name, _)| name)
             .collect();
-        let quick: Vec<_> = plan(&pythons, true)
+        let quick: Vec<_> = plan(&pythons, Extent::Quick)
             .into_iter()
             .map(|(name, _)| name)
             .collect();
@@ -147,13 +182,29 @@ mod tests {
     }
 
     #[test]
+    fn long_is_everything_and_the_tools() {
+        let pythons = Interpreters {
+            default: python(11),
+            oldest: None,
+            newest: None,
+        };
+        let (all, long) = (plan(&pythons, Extent::Usual), plan(&pythons, Extent::Long));
+        assert_eq!(long[..all.len()], all);
+        let tools: Vec<_> = long[all.len()..].iter().map(|(name, _)| *name).collect();
+        assert!(
+            tools.contains(&"loom") && tools.contains(&"fuzz"),
+            "{tools:?}"
+        );
+    }
+
+    #[test]
     fn the_plan_names_each_set_up() {
         let pythons = Interpreters {
             default: python(11),
             oldest: Some(python(10)),
             newest: None,
         };
-        let plan = plan(&pythons, false);
+        let plan = plan(&pythons, Extent::Usual);
         let about = |wanted| {
             let found = plan.iter().find(|(name, _)| *name == wanted);
             found.map(|(_, about)| about.as_str()).unwrap()
@@ -174,7 +225,7 @@ mod tests {
             newest: None,
         };
         let mut seen = Vec::new();
-        for step in steps(Repo::for_tests(), &pythons, false, &[]) {
+        for step in steps(Repo::for_tests(), &pythons, Extent::Long, &[]) {
             assert!(
                 step.needs.iter().all(|need| seen.contains(need)),
                 "{}",
