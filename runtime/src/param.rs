@@ -124,7 +124,7 @@ pub unsafe trait Definition: Sized {
     /// place in the source.
     const CALLABLE: &'static Callable;
 
-    /// What names and syntax say, for [`packed`](crate::packed).
+    /// What names and syntax say, packed into text.
     const TEXT: &'static str;
 
     /// What the types of the parameters say.
