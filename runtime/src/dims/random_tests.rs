@@ -1,11 +1,12 @@
 //! Random expressions in random signatures against a plain model.
 
+use super::fuzz::{OPS, model};
 use super::*;
 use crate::param::FfiArg;
 use crate::random::Random;
 use crate::signature::{GraphCacheMax, GraphMode, ParamType};
 
-/// An expression, as the model has it: 128 bits, and `None` for what has no value.
+/// An expression.
 #[derive(Debug)]
 enum Expr {
     Number(i64),
@@ -41,16 +42,7 @@ impl Expr {
             }
             2 | 3 => Expr::Name(random.below(NAMES)),
             _ => {
-                let op = random.pick(&[
-                    DimOp::Add,
-                    DimOp::Sub,
-                    DimOp::Mul,
-                    DimOp::Div,
-                    DimOp::Rem,
-                    DimOp::DivCeil,
-                    DimOp::Min,
-                    DimOp::Max,
-                ]);
+                let op = random.pick(&OPS);
                 let [a, b] = [(); 2].map(|()| Box::new(Expr::random(random, case, depth - 1)));
                 Expr::Op(op, a, b)
             }
@@ -70,31 +62,11 @@ impl Expr {
     }
 
     fn value(&self, case: &Case, names: &[Option<i64>; NAMES]) -> Option<i64> {
-        let value = match self {
-            Expr::Number(number) => i128::from(*number),
-            Expr::Name(name) => i128::from(names[*name]?),
-            Expr::Axis(param, axis) => i128::from(case.operands[param - 1].1[*axis]),
-            Expr::Scalar(_) => i128::from(case.scalar),
-            Expr::Op(op, a, b) => {
-                let a = i128::from(a.value(case, names)?);
-                let b = i128::from(b.value(case, names)?);
-                // Rounded down: with a divisor above zero that is what is left at least zero.
-                let floor = |a: i128, b: i128| {
-                    let (a, b) = if b < 0 { (-a, -b) } else { (a, b) };
-                    (b != 0).then(|| a.div_euclid(b))
-                };
-                match op {
-                    DimOp::Add => a + b,
-                    DimOp::Sub => a - b,
-                    DimOp::Mul => a * b,
-                    DimOp::Div => floor(a, b)?,
-                    DimOp::Rem => a - b * floor(a, b)?,
-                    DimOp::DivCeil => -floor(-a, b)?,
-                    DimOp::Min => a.min(b),
-                    DimOp::Max => a.max(b),
-                }
-            }
-        };
+        let value = model(&self.dim(), &|leaf| match leaf {
+            Dim::Name(name) => names[*name].map(i128::from),
+            Dim::Axis(param, axis) => Some(case.operands[param - 1].1[*axis].into()),
+            _ => Some(case.scalar.into()),
+        })?;
         i64::try_from(value).ok()
     }
 }
