@@ -2,9 +2,7 @@
 //! them, under these names and with these types, from the version given here on.
 
 use crate::error::{Error, Result};
-use cudarc::driver::sys::{
-    self, CUgraph, CUgraphNode, CUmemcpyAttributes, CUresult, CUstream, CUstreamCaptureStatus,
-};
+use cudarc::driver::sys::{self, CUgraph, CUgraphNode, CUresult, CUstream, CUstreamCaptureStatus};
 use std::sync::OnceLock;
 
 macro_rules! symbols {
@@ -36,19 +34,6 @@ symbols! {
     );
     /// The edges of a graph; an error if any has data of its own. CUDA 10.
     graph_edges = "cuGraphGetEdges"(CUgraph, *mut CUgraphNode, *mut CUgraphNode, *mut usize);
-    /// Queues several copies: to, from, sizes, count, attributes, the first copy that each is for,
-    /// their count, the copy that failed, the stream. CUDA 12.8.
-    memcpy_batch = "cuMemcpyBatchAsync"(
-        *mut u64,
-        *mut u64,
-        *mut usize,
-        usize,
-        *mut CUmemcpyAttributes,
-        *mut usize,
-        usize,
-        *mut usize,
-        CUstream,
-    );
 }
 
 /// What every supported driver has.

@@ -6,6 +6,7 @@
 
 use super::target::Counted;
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// How many replaced address sets are remembered: programs that go around among more of
 /// them have their executables updated at every call.
@@ -14,8 +15,9 @@ const REMEMBERED: usize = 64;
 /// Executables by the addresses that their nodes hold.
 pub(crate) struct Cache<E> {
     entries: Vec<Entry<E>>,
-    /// Address sets that were replaced or evicted, the latest last, each once.
-    replaced: VecDeque<Box<[u64]>>,
+    /// The hashes of address sets that were replaced or evicted, the latest last, each once. They lie
+    /// side by side: a call whose buffers move looks at all of them.
+    replaced: VecDeque<u64>,
 }
 
 struct Entry<E> {
@@ -64,7 +66,8 @@ impl<E> Cache<E> {
         if limit == Some(0) {
             return Miss::Once;
         }
-        let comes_back = || self.replaced.iter().any(|seen| **seen == *addresses);
+        // Of two sets with one hash, one is taken for the other: that costs an executable.
+        let comes_back = || self.replaced.contains(&hash(addresses));
         if comes_back() && has_room() {
             return Miss::Instantiate;
         }
@@ -77,7 +80,8 @@ impl<E> Cache<E> {
     /// Keeps an executable that has these addresses and was used at this moment.
     pub(crate) fn insert(&mut self, addresses: &[u64], stamp: u64, executable: Counted<E>) {
         debug_assert!(self.entries.iter().all(|e| *e.addresses != *addresses));
-        self.replaced.retain(|seen| **seen != *addresses);
+        let hash = hash(addresses);
+        self.replaced.retain(|&seen| seen != hash);
         self.entries.push(Entry {
             addresses: addresses.into(),
             stamp,
@@ -98,7 +102,7 @@ impl<E> Cache<E> {
         if self.replaced.len() == REMEMBERED {
             self.replaced.pop_front();
         }
-        self.replaced.push_back(entry.addresses);
+        self.replaced.push_back(hash(&entry.addresses));
         Some(entry.executable)
     }
 
@@ -114,4 +118,10 @@ impl<E> Cache<E> {
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
+}
+
+fn hash(addresses: &[u64]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    addresses.hash(&mut hasher);
+    hasher.finish()
 }

@@ -1,13 +1,12 @@
 //! An executable graph with what is needed to change it.
 
-use super::copies::{Copy, copy_all};
+use super::copies::copy;
 use super::describe::Nodes;
 use super::raw::{Executable, Graph};
-use super::staged::CopyNode;
+use super::staged::{CopyNode, capture_copies};
 use super::stream::OwnStream;
 use crate::error::Result;
 use crate::graph::staging::{SlotCopy, Staging};
-use crate::signature::GraphMode;
 use cudarc::driver::sys;
 
 /// An executable graph.
@@ -31,7 +30,6 @@ pub(super) struct OneCall<'a> {
     pub(super) staging: &'a Staging,
     /// Where arrays are staged, if any is.
     pub(super) memory: Option<u64>,
-    pub(super) mode: GraphMode,
 }
 
 impl Captured {
@@ -52,54 +50,82 @@ impl Captured {
         drop(graph);
     }
 
-    /// Queues the call: its in-outs that were elsewhere, and in mode WarpStagedEx the copies around
-    /// the graph.
+    /// Queues the graph on a stream, with its copies at the call's buffers.
     ///
     /// # Safety
-    /// The call's stream is alive, of the device of `own`, and not being captured. The addresses
-    /// and sizes are those of the call's buffers and of its staging memory, and the graph is at them
-    /// but for its `copies`.
-    pub(super) unsafe fn launch(&mut self, call: &OneCall<'_>, own: &OwnStream) -> Result<()> {
+    /// The stream is alive, of the graph's device, and not being captured. The addresses are those
+    /// of the call's buffers, and the graph is at them but for its `copies`.
+    unsafe fn launch(&mut self, call: &OneCall<'_>, stream: sys::CUstream) -> Result<()> {
         for copy in &mut self.copies {
             copy.follow(self.executable.raw(), call.context, call.addresses)?;
         }
-        // SAFETY: the caller's promise; slots of staging memory do not overlap, nor do a call's
-        // results.
-        unsafe {
-            own.within(call.stream, |stream| {
-                copy_all(call.before(), stream)?;
-                self.executable.launch(stream)?;
-                copy_all(call.after(), stream)
-            })
-        }
+        // SAFETY: the caller's promise.
+        unsafe { self.executable.launch(stream) }
+    }
+}
+
+/// Graphs of the copies around that of the body, in mode WarpStagedEx: the driver takes as long to
+/// queue one copy as to launch a graph of many.
+pub(super) struct Around {
+    before: Option<Captured>,
+    after: Option<Captured>,
+}
+
+impl Around {
+    /// Those of a call site, whose staging memory is at this address.
+    pub(super) fn new(call: &OneCall<'_>, memory: u64, own: &mut OwnStream) -> Result<Around> {
+        let mut side = |copies: &[SlotCopy], is_before| {
+            if copies.is_empty() {
+                return Ok(None);
+            }
+            let stream = own.raw();
+            let mut nodes = Vec::new();
+            let graph = own.capture(|| {
+                // SAFETY: the stream is being captured; slots and buffers have these sizes.
+                nodes =
+                    unsafe { capture_copies(copies, is_before, call.addresses, memory, stream)? };
+                Ok(())
+            })?;
+            Captured::new(graph, nodes).map(Some)
+        };
+        Ok(Around {
+            before: side(&call.staging.before, true)?,
+            after: side(&call.staging.after, false)?,
+        })
     }
 }
 
 impl OneCall<'_> {
-    /// Copies that come before the graph.
-    fn before(&self) -> impl Iterator<Item = Copy> {
-        let moves = self.staging.moves.iter().filter_map(|&(from, to, bytes)| {
-            let (from, to) = (self.addresses[from], self.addresses[to]);
-            (from != to).then_some((from, to, bytes))
-        });
-        let staged = self.outside(&self.staging.before);
-        moves.chain(staged)
-    }
-
-    /// Copies that come after the graph.
-    fn after(&self) -> impl Iterator<Item = Copy> {
-        let staged = self.outside(&self.staging.after);
-        staged.map(|(buffer, slot, bytes)| (slot, buffer, bytes))
-    }
-
-    /// Buffers and slots, where the copies between them are not in the graph.
-    fn outside<'a>(&'a self, copies: &'a [SlotCopy]) -> impl Iterator<Item = Copy> + 'a {
-        let memory = self.memory.filter(|_| self.mode == GraphMode::WarpStagedEx);
-        memory.into_iter().flat_map(move |memory| {
-            copies.iter().map(move |copy| {
-                let buffer = self.addresses[copy.buffer];
-                (buffer, memory + copy.offset, copy.bytes)
+    /// Queues the call: its in-outs that were elsewhere, then the graph with what is around it.
+    ///
+    /// # Safety
+    /// The call's stream is alive, of the device of `own`, and not being captured. The addresses
+    /// and sizes are those of the call's buffers and of its staging memory, and the graph is at them
+    /// but for its `copies`; `around` is of the same call site.
+    pub(super) unsafe fn launch(
+        &self,
+        captured: &mut Captured,
+        around: Option<&mut Around>,
+        own: &OwnStream,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise; slots of staging memory do not overlap, nor do a call's
+        // results.
+        unsafe {
+            own.within(self.stream, |stream| {
+                for &(from, to, bytes) in &self.staging.moves {
+                    let (from, to) = (self.addresses[from], self.addresses[to]);
+                    if from != to {
+                        copy((from, to, bytes), stream)?;
+                    }
+                }
+                let (before, after) = match around {
+                    Some(around) => (around.before.as_mut(), around.after.as_mut()),
+                    None => (None, None),
+                };
+                let graphs = [before, Some(captured), after];
+                let mut graphs = graphs.into_iter().flatten();
+                graphs.try_for_each(|graph| graph.launch(self, stream))
             })
-        })
+        }
     }
 }

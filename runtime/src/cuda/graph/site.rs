@@ -1,18 +1,16 @@
 //! The graphs of one call site on one device: capture, update, launch.
 
-use super::captured::{Captured, OneCall};
-use super::copies::copy;
+use super::captured::{Around, Captured, OneCall};
 use super::raw::Graph;
-use super::staged::{CopyNode, Memory};
+use super::staged::{CopyNode, Memory, capture_copies};
 use super::stream::OwnStream;
-use crate::cuda::capture::last_node;
 use crate::cuda::context::Context;
 use crate::cuda::device::Device;
 use crate::error::{Error, Result};
 use crate::graph::cache::{Cache, Miss};
 use crate::graph::patches::Patches;
 use crate::graph::slot::Graphs;
-use crate::graph::staging::{SlotCopy, Staging};
+use crate::graph::staging::Staging;
 use crate::graph::stats::Counters;
 use crate::graph::target::{Counted, Target};
 use crate::signature::GraphMode;
@@ -34,6 +32,8 @@ pub(crate) struct SiteGraphs {
     /// What is staged, known from the first call on.
     staging: Option<Staging>,
     memory: Option<Counted<Memory>>,
+    /// Copies between that and the buffers, where they are not in the graphs; made with the first call.
+    around: Option<Around>,
     /// Where the graphs hold addresses.
     pub(super) patches: Patches,
     /// Set when the body has captured too much.
@@ -59,6 +59,7 @@ impl SiteGraphs {
             cache: Cache::default(),
             staging: None,
             memory: None,
+            around: None,
             patches: Patches::default(),
             ungraphed: false,
             stream: OwnStream::new(device)?,
@@ -104,8 +105,11 @@ impl SiteGraphs {
                 key: &key[..len],
                 staging: &staging,
                 memory,
-                mode: self.mode,
             };
+            if let (GraphMode::WarpStagedEx, Some(memory), None) = (self.mode, memory, &self.around)
+            {
+                self.around = Some(Around::new(&call, memory, &mut self.stream)?);
+            }
             // SAFETY: the caller's promise.
             unsafe { self.launch(&call, body) }
         });
@@ -123,7 +127,7 @@ impl SiteGraphs {
             Some(captured) => {
                 self.target.counters.hits.add(1);
                 // SAFETY: the caller's promise; the key is that of the graph.
-                unsafe { captured.launch(call, &self.stream)? };
+                unsafe { call.launch(captured, self.around.as_mut(), &self.stream)? };
                 true
             }
             // SAFETY: the caller's promise.
@@ -174,14 +178,14 @@ impl SiteGraphs {
                 let mut captured = self.instantiate(graph, copies)?;
                 if matches!(miss, Miss::Once) {
                     // SAFETY: the caller's promise.
-                    unsafe { captured.launch(call, &self.stream)? };
+                    unsafe { call.launch(&mut captured, self.around.as_mut(), &self.stream)? };
                     return Ok(true);
                 }
                 target.count(captured)
             }
         };
         // SAFETY: the caller's promise; this is the call's graph.
-        unsafe { captured.launch(call, &self.stream)? };
+        unsafe { call.launch(&mut captured, self.around.as_mut(), &self.stream)? };
         self.cache.insert(call.key, stamp, captured);
         Ok(true)
     }
@@ -243,23 +247,10 @@ impl SiteGraphs {
         let mut copies = Vec::new();
         let mut num_nodes = 0;
         let graph = self.stream.capture(|| {
-            let mut copy_node = |from, to, bytes, buffer, is_source| {
-                // SAFETY: the slot has the size of the buffer; the node is this copy.
-                unsafe {
-                    copy((from, to, bytes), stream)?;
-                    copies.push(CopyNode::new(last_node(stream)?, bytes, buffer, is_source)?);
-                }
-                Ok::<_, Error>(())
-            };
             if let Some(memory) = memory {
-                for SlotCopy {
-                    buffer,
-                    offset,
-                    bytes,
-                } in &staging.before
-                {
-                    copy_node(addresses[*buffer], memory + offset, *bytes, *buffer, true)?;
-                }
+                // SAFETY: the stream is being captured; slots and buffers have these sizes.
+                copies =
+                    unsafe { capture_copies(&staging.before, true, addresses, memory, stream)? };
             }
             let capture = context
                 .capture()?
@@ -267,14 +258,10 @@ impl SiteGraphs {
             body(&context, &seen)?;
             context.check_capture(&capture)?;
             if let Some(memory) = memory {
-                for SlotCopy {
-                    buffer,
-                    offset,
-                    bytes,
-                } in &staging.after
-                {
-                    copy_node(memory + offset, addresses[*buffer], *bytes, *buffer, false)?;
-                }
+                // SAFETY: as above.
+                copies.extend(unsafe {
+                    capture_copies(&staging.after, false, addresses, memory, stream)?
+                });
             }
             num_nodes = capture.len()?;
             Ok(())
@@ -305,11 +292,11 @@ impl Graphs for SiteGraphs {
     fn clear(&mut self) -> usize {
         let executables = self.cache.take_all();
         let count = executables.len();
-        let memory = self.memory.take();
+        let (memory, around) = (self.memory.take(), self.around.take());
         // Its address is in what was learnt.
         self.patches = Patches::default();
         self.device.with_context(|| {
-            drop(executables);
+            drop((executables, around));
             if let Some(memory) = memory {
                 memory.free(&self.stream);
             }

@@ -1,8 +1,11 @@
 //! Staging memory, and the copies between it and XLA's buffers.
 
+use super::copies::copy;
 use super::stream::OwnStream;
+use crate::cuda::capture::last_node;
 use crate::cuda::driver::failed;
 use crate::error::Result;
+use crate::graph::staging::SlotCopy;
 use cudarc::driver::sys::{self, CUDA_MEMCPY3D, CUgraphNode};
 use std::mem::MaybeUninit;
 
@@ -34,6 +37,41 @@ impl Memory {
     }
 }
 
+/// Captures copies from buffers to their slots in staging memory, or from there, one after another:
+/// side by side they are not faster, and take the host longer to launch.
+///
+/// # Safety
+/// The stream is being captured. `addresses` are those of the call's buffers, and there is staging
+/// memory at `memory`, both with room for the copies.
+pub(super) unsafe fn capture_copies(
+    copies: &[SlotCopy],
+    is_before: bool,
+    addresses: &[u64],
+    memory: u64,
+    stream: sys::CUstream,
+) -> Result<Vec<CopyNode>> {
+    let copies = copies.iter();
+    let nodes = copies.map(
+        |&SlotCopy {
+             buffer,
+             offset,
+             bytes,
+         }| {
+            let (outside, slot) = (addresses[buffer], memory + offset);
+            let (from, to) = match is_before {
+                true => (outside, slot),
+                false => (slot, outside),
+            };
+            // SAFETY: the caller's promise; the last node is this copy.
+            unsafe {
+                copy((from, to, bytes), stream)?;
+                CopyNode::new(last_node(stream)?, bytes, buffer, is_before)
+            }
+        },
+    );
+    nodes.collect()
+}
+
 /// A copy in a graph, between staging memory and a buffer that moves.
 pub(super) struct CopyNode {
     node: CUgraphNode,
@@ -53,7 +91,7 @@ impl CopyNode {
     ///
     /// # Safety
     /// The node is that copy, in one dimension and between device addresses.
-    pub(super) unsafe fn new(
+    unsafe fn new(
         node: CUgraphNode,
         bytes: u64,
         buffer: usize,

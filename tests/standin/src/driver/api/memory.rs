@@ -88,26 +88,6 @@ driver! {
         }
         Ok(())
     }
-    None cuMemcpyBatchAsync(
-        to: *mut u64,
-        from: *mut u64,
-        sizes: *mut usize,
-        count: usize,
-        _attributes: *mut c_void,
-        _indices: *mut usize,
-        _num_attributes: usize,
-        _failed: *mut usize,
-        stream: CUstream,
-    ) |world| {
-        if world.streams.get(number(stream))?.capture.is_some() {
-            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED.into());
-        }
-        for i in 0..count {
-            let sides = (Side::Device(*from.add(i)), Side::Device(*to.add(i)));
-            copy(world, (sides.0, sides.1, *sizes.add(i)), stream)?;
-        }
-        Ok(())
-    }
     None cuMemsetD8Async(dst: u64, value: u8, count: usize, stream: CUstream) |world| {
         let memset = Memset { dst, value: value.into(), element: 1, width: count };
         world.enqueue(number(stream), Work::Memset(memset))
