@@ -4,8 +4,9 @@ use super::api::{Api, create_error};
 use super::attrs::Attrs;
 use super::frame::Call;
 use super::place::Place;
-use super::plain::is_plain;
+use super::plain;
 use super::slot::Slot;
+use super::values::Values;
 use super::{state, sys};
 use crate::absent;
 use crate::error::{Code, Error, Result};
@@ -51,11 +52,19 @@ unsafe extern "C" fn handle(frame: *mut sys::CallFrame, slot: *const Slot) -> *m
     unsafe {
         contain(frame, registration, |frame| match frame.stage {
             sys::stage::EXECUTE => execute(frame, registration),
-            sys::stage::INSTANTIATE => instantiate(frame, registration),
-            sys::stage::INITIALIZE => initialize(frame, registration),
-            // A stage that this handler was not registered for does nothing here.
-            _ => Ok(()),
+            _ => prepare(frame, registration),
         })
+    }
+}
+
+/// The stages before EXECUTE. Out of its way, as all is that not every call comes to.
+#[inline(never)]
+fn prepare(frame: &sys::CallFrame, registration: &'static Registration) -> Result<()> {
+    match frame.stage {
+        sys::stage::INSTANTIATE => instantiate(frame, registration),
+        sys::stage::INITIALIZE => initialize(frame, registration),
+        // A stage that this handler was not registered for does nothing here.
+        _ => Ok(()),
     }
 }
 
@@ -97,7 +106,7 @@ unsafe fn contain(
     // and all else are looked at only after the metadata query is excluded.
     let (size, extensions) = unsafe { ((*frame).struct_size, (*frame).extension_start) };
     // SAFETY: the list is XLA's, alive during the call.
-    if unsafe { answer_metadata(extensions, registration) } {
+    if !extensions.is_null() && unsafe { answer_metadata(extensions, registration) } {
         return ptr::null_mut();
     }
     // SAFETY: as above.
@@ -165,7 +174,7 @@ fn instantiate(frame: &sys::CallFrame, registration: &'static Registration) -> R
     if registration.plan.has_state {
         // SAFETY: this is the frame that the site was decoded from.
         let call = unsafe { Call::for_state(registration, frame, Place::HOST, &site) };
-        site.state = Some(build_state(&call)?);
+        site.state = Some(build_state(call)?);
     }
     #[cfg(feature = "_cuda")]
     if registration.plan.has_device_state {
@@ -176,11 +185,14 @@ fn instantiate(frame: &sys::CallFrame, registration: &'static Registration) -> R
 }
 
 /// Builds the state of a call site.
-pub(super) fn build_state<'a>(call: &'a Call<'a>) -> Result<Built> {
+pub(super) fn build_state(mut call: Call<'_>) -> Result<Built> {
     let Some(build) = call.registration.build_state else {
         return Err(Error::internal("the callable has no state"));
     };
-    build(call).map_err(|error| {
+    let values = Values::new();
+    call.values = &values;
+    let result = call.read_numbers(&values).and_then(|()| build(&call));
+    result.map_err(|error| {
         let code = error.code();
         Error::new(code, format!("cannot build its state: {error}"))
     })
@@ -234,20 +246,30 @@ unsafe fn execute_at<'a>(
     registration: &'static Registration,
     place: Place<'a>,
 ) -> Result<()> {
+    let values = Values::new();
     // SAFETY: the caller's promise.
-    let mut call = unsafe { Call::new(registration, frame, place) };
-    // SAFETY: as above.
-    if unsafe { is_plain(registration, frame) } {
-        return (registration.body)(&call);
+    unsafe {
+        if plain::read(registration, frame, &values) {
+            let mut call = Call::new(registration, frame, place);
+            call.values = &values;
+            return (registration.body)(&call);
+        }
+        check_and_run(registration, frame, place)
     }
-    check_and_run(&mut call)
 }
 
+/// # Safety
+/// As for `execute_at`.
 #[inline(never)]
-pub(super) fn check_and_run(call: &mut Call<'_>) -> Result<()> {
+pub(super) unsafe fn check_and_run<'a>(
+    registration: &'static Registration,
+    frame: &'a sys::CallFrame,
+    place: Place<'a>,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let mut call = unsafe { Call::new(registration, frame, place) };
     call.check()?;
-    let body = call.registration.body;
-    call.run(|call| body(call))
+    call.run()
 }
 
 /// Answers the metadata query, if that is what the frame is. On older hosts `api` is null
@@ -255,6 +277,8 @@ pub(super) fn check_and_run(call: &mut Call<'_>) -> Result<()> {
 ///
 /// # Safety
 /// `extension` is null or heads a list of XLA's extensions.
+#[cold]
+#[inline(never)]
 unsafe fn answer_metadata(
     mut extension: *mut sys::ExtensionBase,
     registration: &'static Registration,

@@ -10,12 +10,14 @@ use super::known::Known;
 use super::place::Place;
 use super::state::{self, CallSite};
 use super::sys;
+use super::values::Values;
 use crate::cpu::Context;
 use crate::dims::{self, Shapes};
 use crate::error::{Error, Result};
 use crate::plan::{Plan, attr_position};
 use crate::registry::Registration;
 use crate::signature::{Callable, Param};
+use std::ptr;
 
 /// One execution of a call site, after its checks.
 pub struct Call<'a> {
@@ -34,6 +36,8 @@ pub struct Call<'a> {
     pub(super) sizes: &'a [i64],
     /// The batch element that the body runs for.
     pub(super) element: usize,
+    /// While a body runs, the values of its parameters; null before.
+    pub(super) values: *const Values,
 }
 
 impl<'a> Call<'a> {
@@ -59,6 +63,7 @@ impl<'a> Call<'a> {
             batch_rank: 0,
             sizes: &[],
             element: 0,
+            values: ptr::null(),
         }
     }
 

@@ -40,6 +40,7 @@ mod relocate;
 pub(crate) mod slot;
 pub(crate) mod state;
 pub(crate) mod sys;
+mod values;
 pub(crate) mod view;
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use super::super::attrs::Attrs;
 use super::super::buffer::Ranges;
 use super::super::frame::Call;
 use super::super::place::Place;
-use super::super::plain::is_plain;
+use super::super::plain;
 use super::super::slot;
 use super::super::state::CallSite;
+use super::super::values::Values;
 use super::*;
 use crate::random::Random;
 use crate::signature::{Callable, Kind, Param};
@@ -203,7 +204,7 @@ fn compare<D: Definition>() -> [u32; 3] {
             // SAFETY: the table is a static, and the frame is right, or wrong in ways that
             // must be noticed.
             let (plain, checked) = unsafe {
-                let plain = is_plain(slot::of::<D>().get(), frame);
+                let plain = plain::read(slot::of::<D>().get(), frame, &Values::new());
                 let mut call = Call::new(slot::of::<D>().get(), frame, Place::HOST);
                 (plain, call.check())
             };
