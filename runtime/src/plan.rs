@@ -31,11 +31,13 @@ pub(crate) struct Plan {
     num_numbers: u8,
     /// Whether the short cut may let a call pass.
     pub(crate) can_be_plain: bool,
+    /// Whether there are arrays of vectors or matrices.
+    pub(crate) has_packed: bool,
     /// Whether it runs on a GPU.
     #[cfg(feature = "_cuda")]
-    pub(crate) is_on_gpu: bool,
+    is_on_gpu: bool,
     /// What the short cut compares buffers with: operands, then results.
-    plain: [PlainBuffer; MAX_PLAIN],
+    pub(crate) plain: [PlainBuffer; MAX_PLAIN],
     /// The parameters that are read from the frame as numbers, sorted by name.
     numbers: [u8; MAX_PARAMS],
     /// The parameters of the operands, then of the results, then of scratch.
@@ -124,6 +126,7 @@ impl Plan {
             num_statics: count(is_static),
             num_numbers: count(is_number),
             can_be_plain: false,
+            has_packed: any(|param| !param.ty.packed.is_empty()),
             #[cfg(feature = "_cuda")]
             is_on_gpu: is_cuda(callable),
             plain: [PlainBuffer::NONE; MAX_PLAIN],
@@ -178,6 +181,15 @@ impl Plan {
         }
     }
 
+    /// Whether it runs on a GPU.
+    #[inline]
+    pub(crate) fn is_on_gpu(&self) -> bool {
+        #[cfg(feature = "_cuda")]
+        return self.is_on_gpu;
+        #[cfg(not(feature = "_cuda"))]
+        false
+    }
+
     /// The slot of a parameter.
     #[inline]
     pub(crate) fn slot(&self, index: usize) -> u8 {
@@ -198,18 +210,6 @@ impl Plan {
     /// The parameters of the results, the hidden ones included.
     pub(crate) fn result_params(&self) -> &[u8] {
         &self.buffers[self.num_operands()..][..self.num_all_results()]
-    }
-
-    /// The types of the operands, if a call can be plain.
-    #[inline]
-    pub(crate) fn plain_operands(&self) -> &[PlainBuffer] {
-        &self.plain[..self.num_operands()]
-    }
-
-    /// The types of the results, if a call can be plain.
-    #[inline]
-    pub(crate) fn plain_results(&self) -> &[PlainBuffer] {
-        &self.plain[self.num_operands()..self.num_operands() + self.num_results()]
     }
 
     /// The number of operands.

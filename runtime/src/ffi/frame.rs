@@ -67,6 +67,23 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// A call whose values are known.
+    ///
+    /// # Safety
+    /// As for `new`; and the values are those of the frame, of all parameters.
+    #[inline]
+    pub(super) unsafe fn of_values(
+        registration: &'static Registration,
+        frame: &'a sys::CallFrame,
+        place: Place<'a>,
+        values: &'a Values,
+    ) -> Call<'a> {
+        // SAFETY: the caller's promise.
+        let mut call = unsafe { Call::new(registration, frame, place) };
+        call.values = values;
+        call
+    }
+
     /// What a state is built from: the static attributes of a call site, and no buffers.
     ///
     /// # Safety

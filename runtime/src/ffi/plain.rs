@@ -7,8 +7,9 @@
 use super::attrs::scalar;
 use super::sys::{self, attr_type};
 use super::values::{Values, View};
-use crate::plan::{MAX_PLAIN, PlainBuffer};
+use crate::plan::{MAX_PLAIN, PlainBuffer, Plan};
 use crate::registry::Registration;
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 /// Whether a frame is sound for a callable without declared shapes or kept attributes: not
@@ -28,38 +29,26 @@ pub(super) unsafe fn read(
     if !plan.can_be_plain || frame.attrs.size != plan.num_statics() as i64 {
         return false;
     }
-    let (args, rets) = (&frame.args, &frame.rets);
-    if !has_len(args, plan.num_operands()) || !has_len(rets, plan.num_all_results()) {
-        return false;
-    }
-    // Attributes first: XLA has written to the buffers just now, but nobody has looked at these
-    // since the last call, so that memory is longest in coming.
-    // SAFETY: the caller's promise; the lists have as many entries as there are static
-    // attributes, operands and results.
+    // Attributes last. Nobody has looked at them since the last call, so that their memory is
+    // long in coming, and the processor goes on only so far without it.
+    // SAFETY: the caller's promise.
     unsafe {
-        read_numbers(registration, &frame.attrs, values)
-            && Buffers::new(registration, frame, values).read()
+        read_buffers(plan, frame, values)
+            && (!plan.has_packed || has_packed(registration, frame))
+            && read_numbers(plan, &frame.attrs, values)
     }
-}
-
-#[inline(always)]
-fn has_len(list: &sys::Buffers, len: usize) -> bool {
-    list.size == len as i64 && !list.types.is_null() && !list.buffers.is_null()
 }
 
 /// # Safety
-/// The list is XLA's, with as many entries as there are static attributes.
+/// The list is XLA's, with as many entries as the callable has static attributes, all of which are
+/// numbers.
 #[inline(always)]
-unsafe fn read_numbers(
-    registration: &'static Registration,
-    attrs: &sys::Attrs,
-    values: &Values,
-) -> bool {
-    let numbers = registration.plan.numbers();
+unsafe fn read_numbers(plan: &Plan, attrs: &sys::Attrs, values: &Values) -> bool {
+    let numbers = plan.numbers();
     if !numbers.is_empty() && (attrs.types.is_null() || attrs.attrs.is_null()) {
         return false;
     }
-    // They are sorted by name here too, and nothing else is among them.
+    // They are sorted by name here too.
     for (position, &param) in numbers.iter().enumerate() {
         // SAFETY: the caller's promise; it is a parameter's position.
         unsafe {
@@ -75,157 +64,189 @@ unsafe fn read_numbers(
     true
 }
 
-/// The buffers of a frame, those that were read with their places.
-struct Buffers<'a> {
-    registration: &'static Registration,
-    frame: &'a sys::CallFrame,
-    values: &'a Values,
-    num_taken: usize,
-    /// Where each begins, and its size.
-    taken: [MaybeUninit<(usize, usize)>; MAX_PLAIN],
+/// # Safety
+/// The lists are XLA's, and the callable can be plain.
+#[inline(always)]
+unsafe fn read_buffers(plan: &Plan, frame: &sys::CallFrame, values: &Values) -> bool {
+    let (num_operands, num_results) = (plan.num_operands(), plan.num_results());
+    let mut taken = Taken::new();
+    let args = &frame.args;
+    if !has_len(args, num_operands) {
+        return false;
+    }
+    for i in 0..num_operands {
+        // SAFETY: a plain callable has at most `MAX_PLAIN` operands and results, and the list has
+        // this operand.
+        unsafe {
+            let ty = plan.plain.get_unchecked(i);
+            let Some((view, range)) = typed(*args.types.add(i), *args.buffers.add(i), ty) else {
+                return false;
+            };
+            taken.set(i, range);
+            values.set_view(ty.param, view);
+        }
+    }
+    let rets = &frame.rets;
+    if !has_len(rets, num_results) {
+        return false;
+    }
+    // With the numbers that they have after the operands.
+    let types = rets.types.wrapping_sub(num_operands);
+    let buffers = rets.buffers.wrapping_sub(num_operands);
+    for i in num_operands..num_operands + num_results {
+        // SAFETY: as above, and what is less than `i` was taken.
+        unsafe {
+            let ty = plan.plain.get_unchecked(i);
+            let (entry, buffer) = (*types.wrapping_add(i), *buffers.wrapping_add(i));
+            let Some((view, range)) = typed(entry, buffer, ty) else {
+                return false;
+            };
+            // An operand, which was seen to be a buffer with these dimensions.
+            let twin = usize::from(ty.twin);
+            let twin_buffer = &*(*args.buffers.add(twin)).cast::<sys::Buffer>();
+            if !same_dims(view.dims, twin_buffer.dims, ty.own_rank()) {
+                return false;
+            }
+            if ty.is_in_out {
+                if view.data != twin_buffer.data.cast() {
+                    return false;
+                }
+                taken.set(twin, NOWHERE);
+            }
+            if taken.overlap(i, range) {
+                return false;
+            }
+            taken.set(i, range);
+            values.set_view(ty.param, view);
+        }
+    }
+    true
 }
 
-impl<'a> Buffers<'a> {
+#[inline(always)]
+fn has_len(list: &sys::Buffers, len: usize) -> bool {
+    list.size == len as i64 && !list.types.is_null() && !list.buffers.is_null()
+}
+
+/// Where a buffer begins and ends.
+type Range = (usize, usize);
+
+/// What overlaps nothing: instead of an in-out's operand, whose memory is the result's.
+const NOWHERE: Range = (usize::MAX, 0);
+
+/// The addresses that the operands take, then the results, so far.
+struct Taken {
+    starts: [MaybeUninit<usize>; MAX_PLAIN],
+    ends: [MaybeUninit<usize>; MAX_PLAIN],
+}
+
+impl Taken {
     #[inline(always)]
-    fn new(
-        registration: &'static Registration,
-        frame: &'a sys::CallFrame,
-        values: &'a Values,
-    ) -> Buffers<'a> {
-        Buffers {
-            registration,
-            frame,
-            values,
-            num_taken: 0,
-            taken: [const { MaybeUninit::uninit() }; MAX_PLAIN],
+    fn new() -> Taken {
+        Taken {
+            starts: [const { MaybeUninit::uninit() }; MAX_PLAIN],
+            ends: [const { MaybeUninit::uninit() }; MAX_PLAIN],
         }
     }
 
     /// # Safety
-    /// The callable can be plain, and the lists have as many entries as there are operands and
-    /// results.
+    /// The index is less than [`MAX_PLAIN`].
     #[inline(always)]
-    unsafe fn read(mut self) -> bool {
-        let plan = &self.registration.plan;
-        for (operand, ty) in plan.plain_operands().iter().enumerate() {
-            // SAFETY: the caller's promise.
-            let Some((buffer, size)) = (unsafe { self.typed(&self.frame.args, operand, ty) })
-            else {
-                return false;
-            };
-            // SAFETY: the plan has no more buffers.
-            unsafe { self.take(buffer, size, ty) };
-        }
-        for (result, ty) in plan.plain_results().iter().enumerate() {
-            // SAFETY: the caller's promise.
-            let Some((out, size)) = (unsafe { self.typed(&self.frame.rets, result, ty) }) else {
-                return false;
-            };
-            let twin = usize::from(ty.twin);
-            // SAFETY: the list has this operand, whose type was checked.
-            let twin_buffer = unsafe { buffer(&self.frame.args, twin) };
-            // SAFETY: both have this many dimensions.
-            if !unsafe { same_dims(out, twin_buffer, ty.own_rank()) } {
-                return false;
-            }
-            if ty.is_in_out && out.data != twin_buffer.data {
-                return false;
-            }
-            let but = if ty.is_in_out { twin } else { usize::MAX };
-            if self.is_shared(out.data.addr(), size, but) {
-                return false;
-            }
-            // SAFETY: the plan has no more buffers.
-            unsafe { self.take(out, size, ty) };
-        }
-        true
-    }
-
-    /// # Safety
-    /// Fewer than [`MAX_PLAIN`] were taken before, and this is the buffer of that type.
-    #[inline(always)]
-    unsafe fn take(&mut self, buffer: &sys::Buffer, size: usize, ty: &PlainBuffer) {
+    unsafe fn set(&mut self, index: usize, (start, end): Range) {
+        debug_assert!(index < MAX_PLAIN);
         // SAFETY: the caller's promise.
-        let taken = unsafe { self.taken.get_unchecked_mut(self.num_taken) };
-        taken.write((buffer.data.addr(), size));
-        self.num_taken += 1;
-        // SAFETY: the plan has positions of parameters.
-        unsafe { self.values.set_view(ty.param, View::of(buffer)) };
+        unsafe {
+            self.starts.get_unchecked_mut(index).write(start);
+            self.ends.get_unchecked_mut(index).write(end);
+        }
     }
 
-    /// Whether any that was taken, but the one at an index, has an address of these.
-    #[inline(always)]
-    fn is_shared(&self, start: usize, size: usize, but: usize) -> bool {
-        (0..self.num_taken).any(|i| {
-            // SAFETY: these were written.
-            let (other, other_size) = unsafe { self.taken.get_unchecked(i).assume_init() };
-            // Whichever begins in the other one; no size is 0.
-            let shares = start.wrapping_sub(other) < other_size || other.wrapping_sub(start) < size;
-            shares && i != but
-        })
-    }
-
-    /// The buffer at a position, with its size, if it is of the type.
+    /// Whether any of the first ones has an address of these.
     ///
     /// # Safety
-    /// The list is XLA's and has more than `index` entries.
+    /// As many were set.
     #[inline(always)]
-    unsafe fn typed(
-        &self,
-        list: &'a sys::Buffers,
-        index: usize,
-        ty: &PlainBuffer,
-    ) -> Option<(&'a sys::Buffer, usize)> {
-        // SAFETY: the caller's promise.
-        let (entry, data) = unsafe { (*list.types.add(index), *list.buffers.add(index)) };
-        if entry != sys::BUFFER || data.is_null() {
-            return None;
-        }
-        // SAFETY: an entry of this type that is not null points to an `XLA_FFI_Buffer`.
-        let buffer: &sys::Buffer = unsafe { &*data.cast() };
-        let rank = usize::from(ty.rank);
-        if buffer.dtype != i32::from(ty.dtype)
-            || buffer.rank != rank as i64
-            || (buffer.dims.is_null() && rank > 0)
-        {
-            return None;
-        }
-        let mut size = u64::from(ty.size);
-        for axis in 0..rank {
-            // SAFETY: XLA's buffers have `rank` dimensions.
-            let dim = unsafe { *buffer.dims.add(axis) };
-            // A negative one overflows, or the product is too large or 0.
-            size = size.checked_mul(dim as u64)?;
-        }
-        // Empty arrays, whose data may be anywhere, are left to the full check.
-        let is_possible = size.wrapping_sub(1) < isize::MAX as u64;
-        let address = buffer.data.addr();
-        let is_crooked = address & usize::from(ty.align_mask) != 0;
-        if !is_possible || address == 0 || is_crooked {
-            return None;
-        }
-        if ty.packed > 0 {
-            let param = &self.registration.callable.params[usize::from(ty.param)];
-            if !buffer.has_packed(param.ty.packed) {
-                return None;
+    unsafe fn overlap(&self, len: usize, (start, end): Range) -> bool {
+        for i in 0..len {
+            // SAFETY: the caller's promise.
+            let (other_start, other_end) = unsafe {
+                (
+                    self.starts.get_unchecked(i).assume_init(),
+                    self.ends.get_unchecked(i).assume_init(),
+                )
+            };
+            if other_start < end && start < other_end {
+                return true;
             }
         }
-        Some((buffer, size as usize))
+        false
     }
 }
 
+/// The view of a list's entry, with its addresses, if it is a buffer of the type, but for packed
+/// dimensions, and not empty: the data of empty arrays may be anywhere, which is left to the full
+/// check.
+///
 /// # Safety
-/// The list has more than `index` entries, and that one points to a buffer.
+/// The entry is one of XLA's.
 #[inline(always)]
-unsafe fn buffer(list: &sys::Buffers, index: usize) -> &sys::Buffer {
-    // SAFETY: the caller's promise.
-    unsafe { &*(*list.buffers.add(index)).cast() }
+unsafe fn typed(entry: i32, data: *mut c_void, ty: &PlainBuffer) -> Option<(View, Range)> {
+    if entry != sys::BUFFER || data.is_null() {
+        return None;
+    }
+    // SAFETY: an entry of this type that is not null points to an `XLA_FFI_Buffer`.
+    let buffer: &sys::Buffer = unsafe { &*data.cast() };
+    let rank = usize::from(ty.rank);
+    if buffer.dtype != i32::from(ty.dtype) || buffer.rank != rank as i64 {
+        return None;
+    }
+    let view = View::of(buffer);
+    let mut size = u64::from(ty.size);
+    if rank > 0 {
+        if view.dims.is_null() {
+            return None;
+        }
+        for axis in 0..rank {
+            // SAFETY: XLA's buffers have `rank` dimensions.
+            let dim = unsafe { *view.dims.add(axis) };
+            // With a negative one the product overflows, is too large, or 0.
+            size = size.checked_mul(dim as u64)?;
+        }
+    }
+    let start = view.data.addr();
+    let is_crooked = start as u8 & ty.align_mask != 0;
+    if size as i64 <= 0 || start == 0 || is_crooked {
+        return None;
+    }
+    Some((view, (start, start.checked_add(size as usize)?)))
+}
+
+/// Whether the buffers have their packed dimensions. Out of line, for it reads the description,
+/// which few calls need.
+///
+/// # Safety
+/// `read_buffers` was true.
+#[cold]
+#[inline(never)]
+unsafe fn has_packed(registration: &'static Registration, frame: &sys::CallFrame) -> bool {
+    let plan = &registration.plan;
+    let (args, rets) = (&frame.args, &frame.rets);
+    let is_packed = |(i, (list, param)): (usize, (&sys::Buffers, &u8))| {
+        // SAFETY: the lists have as many buffers as there are parameters of theirs.
+        let buffer = unsafe { &*(*list.buffers.add(i)).cast::<sys::Buffer>() };
+        buffer.has_packed(registration.callable.params[usize::from(*param)].ty.packed)
+    };
+    let all = |list, params: &[u8]| {
+        let mut entries = params.iter().map(|param| (list, param)).enumerate();
+        entries.all(is_packed)
+    };
+    all(args, plan.operand_params()) && all(rets, plan.result_params())
 }
 
 /// # Safety
-/// Both buffers have at least `rank` dimensions.
+/// Both are lists of at least `rank` dimensions.
 #[inline(always)]
-unsafe fn same_dims(a: &sys::Buffer, b: &sys::Buffer, rank: usize) -> bool {
+unsafe fn same_dims(a: *const i64, b: *const i64, rank: usize) -> bool {
     // SAFETY: the caller's promise.
-    (0..rank).all(|axis| unsafe { *a.dims.add(axis) == *b.dims.add(axis) })
+    (0..rank).all(|axis| unsafe { *a.add(axis) == *b.add(axis) })
 }
