@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 
 /// Where the data of an array begins, and its own dimensions.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct View {
     pub(super) data: *mut u8,
     pub(super) dims: *const i64,
