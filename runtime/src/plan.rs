@@ -108,6 +108,9 @@ impl PlainBuffer {
 }
 
 impl Plan {
+    /// Where the list of numbers begins: what comes before it, every plain call reads.
+    pub(crate) const NUMBERS: usize = std::mem::offset_of!(Plan, numbers);
+
     pub(crate) fn new(callable: &Callable) -> Plan {
         let params = callable.params;
         assert!(params.len() <= MAX_PARAMS, "too many parameters");

@@ -1,8 +1,7 @@
 //! A short cut for calls in which nothing is to be done or said.
 //!
 //! [`Call::check`](super::frame::Call::check) decides about every call; this recognises most
-//! of those that it lets pass, and touches no
-//! more memory than the frame and the plan.
+//! of those that it lets pass, and touches no more memory than the frame and the plan.
 
 use super::attrs::scalar;
 use super::sys::{self, attr_type};
