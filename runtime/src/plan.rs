@@ -19,7 +19,8 @@ pub(crate) const BATCH: &str = "jc.batch";
 /// Our own attribute for outputs whose shapes were chosen for the call.
 pub(crate) const OUTPUT_DIMS: &str = "jc.output_dims";
 
-/// What a call frame of a callable has. In this order: what every call reads comes first.
+/// What a call frame of a callable has. In this order: what every call reads comes first, and what
+/// the short cut reads fits into two cache lines.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Plan {
@@ -27,6 +28,22 @@ pub(crate) struct Plan {
     num_results: u8,
     num_scratch: u8,
     num_statics: u8,
+    num_numbers: u8,
+    /// Whether the short cut may let a call pass.
+    pub(crate) can_be_plain: bool,
+    /// Whether there are arrays of vectors or matrices.
+    pub(crate) has_packed: bool,
+    /// Whether it runs on a GPU.
+    #[cfg(feature = "_cuda")]
+    is_on_gpu: bool,
+    /// What the short cut compares buffers with: operands, then results.
+    pub(crate) plain: [PlainBuffer; MAX_PLAIN],
+    /// The parameters that are read from the frame as numbers, sorted by name.
+    numbers: [u8; MAX_PARAMS],
+    /// The parameters of the operands, then of the results, then of scratch.
+    buffers: [u8; 2 * MAX_PARAMS],
+    /// The slot of each parameter, see [`slot`].
+    slots: [u8; MAX_PARAMS],
     /// Whether a parameter is kept at the call site, not read from the frame.
     pub(crate) has_kept: bool,
     /// Whether each call site has a state.
@@ -35,15 +52,6 @@ pub(crate) struct Plan {
     pub(crate) has_device_state: bool,
     /// Whether there are in-outs.
     pub(crate) has_in_outs: bool,
-    /// Whether it runs on a GPU.
-    #[cfg(feature = "_cuda")]
-    pub(crate) is_on_gpu: bool,
-    /// Whether the short cut may let a call pass.
-    pub(crate) can_be_plain: bool,
-    /// What that compares buffers with: operands, then results.
-    plain: [PlainBuffer; MAX_PLAIN],
-    /// The slot of each parameter, see [`slot`].
-    slots: [u8; MAX_PARAMS],
 }
 
 /// The type of a buffer in the fewest bytes, for it is read in every call.
@@ -61,14 +69,13 @@ pub(crate) struct PlainBuffer {
     pub(crate) packed: u8,
     /// The parameter.
     pub(crate) param: u8,
-    /// The operand that a result is an in-out of.
-    pub(crate) source: u8,
+    /// The operand whose own dimensions a result has: the first, or that of an in-out.
+    pub(crate) twin: u8,
+    /// Whether the result is an in-out, which lies where its twin does.
+    pub(crate) is_in_out: bool,
 }
 
 impl PlainBuffer {
-    /// The source of what is no in-out.
-    pub(crate) const NO_SOURCE: u8 = u8::MAX;
-
     const NONE: PlainBuffer = PlainBuffer {
         dtype: 0,
         size: 0,
@@ -76,19 +83,20 @@ impl PlainBuffer {
         rank: 0,
         packed: 0,
         param: 0,
-        source: PlainBuffer::NO_SOURCE,
+        twin: 0,
+        is_in_out: false,
     };
 
-    const fn new(params: &[Param], index: usize, source: u8) -> PlainBuffer {
-        let ty = &params[index].ty.buffer;
+    fn new(params: &[Param], param: u8) -> PlainBuffer {
+        let ty = &params[usize::from(param)].ty.buffer;
         PlainBuffer {
             dtype: ty.dtype as u8,
             size: ty.size as u8,
             align_mask: ty.align_mask as u8,
             rank: ty.rank as u8,
             packed: ty.packed as u8,
-            param: index as u8,
-            source,
+            param,
+            ..PlainBuffer::NONE
         }
     }
 
@@ -100,76 +108,89 @@ impl PlainBuffer {
 }
 
 impl Plan {
-    pub(crate) const fn new(callable: &Callable) -> Plan {
+    /// Where the list of numbers begins: what comes before it, every plain call reads.
+    pub(crate) const NUMBERS: usize = std::mem::offset_of!(Plan, numbers);
+
+    pub(crate) fn new(callable: &Callable) -> Plan {
         let params = callable.params;
         assert!(params.len() <= MAX_PARAMS, "too many parameters");
         assert!(
             callable.dim_names.len() <= MAX_DIM_NAMES,
             "too many named dimensions: a callable has at most 64"
         );
+        let any = |is: fn(&Param) -> bool| params.iter().any(is);
+        let count = |is: fn(&Param) -> bool| params.iter().filter(|param| is(param)).count() as u8;
+        let has_state = any(|param| matches!(param.ty.kind, Kind::State));
+        let has_device_state = any(|param| matches!(param.ty.kind, Kind::PerDevice));
         let mut plan = Plan {
-            num_operands: 0,
-            num_results: 0,
-            num_scratch: 0,
-            num_statics: 0,
-            slots: [0; MAX_PARAMS],
-            has_kept: false,
-            has_state: false,
-            has_device_state: false,
-            has_in_outs: false,
+            num_operands: count(is_operand),
+            num_results: count(is_result),
+            num_scratch: count(is_scratch),
+            num_statics: count(is_static),
+            num_numbers: count(is_number),
+            can_be_plain: false,
+            has_packed: any(|param| !param.ty.packed.is_empty()),
             #[cfg(feature = "_cuda")]
             is_on_gpu: is_cuda(callable),
-            can_be_plain: false,
             plain: [PlainBuffer::NONE; MAX_PLAIN],
+            numbers: [0; MAX_PARAMS],
+            buffers: [0; 2 * MAX_PARAMS],
+            slots: [0; MAX_PARAMS],
+            has_kept: any(is_kept) || has_state || has_device_state,
+            has_state,
+            has_device_state,
+            has_in_outs: any(is_in_out),
         };
-        let mut has_dims = false;
-        let mut i = 0;
-        while i < params.len() {
-            let param = &params[i];
-            plan.slots[i] = slot(params, i);
-            plan.num_operands += is_operand(param) as u8;
-            plan.num_results += is_result(param) as u8;
-            plan.num_scratch += is_scratch(param) as u8;
-            plan.has_in_outs |= is_operand(param) && is_result(param);
-            if matches!(param.ty.kind, Kind::Static) {
-                plan.num_statics += 1;
-                plan.has_kept |= is_kept(param);
-            }
-            plan.has_state |= matches!(param.ty.kind, Kind::State);
-            plan.has_device_state |= matches!(param.ty.kind, Kind::PerDevice);
-            has_dims |= param.dims.is_some();
-            i += 1;
+        let of = |is: fn(&Param) -> bool| (0..).zip(params).filter(move |(_, param)| is(param));
+        let buffers = of(is_operand).chain(of(is_result)).chain(of(is_scratch));
+        for (entry, (param, _)) in plan.buffers.iter_mut().zip(buffers) {
+            *entry = param;
         }
-        plan.has_kept |= plan.has_state || plan.has_device_state;
-        let num_buffers = plan.num_operands as usize + plan.num_results as usize;
-        let has_room = 0 < plan.num_operands && num_buffers <= MAX_PLAIN;
-        if has_room && !plan.has_kept && !has_dims && plan.num_scratch == 0 {
-            plan.set_plain(params);
+        let mut numbers: Vec<_> = of(is_number).collect();
+        numbers.sort_by_key(|(_, param)| param.name);
+        for (entry, (param, _)) in plan.numbers.iter_mut().zip(numbers) {
+            *entry = param;
         }
+        for (index, entry) in plan.slots[..params.len()].iter_mut().enumerate() {
+            *entry = slot(params, index);
+        }
+        plan.set_plain(params);
         plan
     }
 
-    const fn set_plain(&mut self, params: &[Param]) {
-        let (mut operand, mut result) = (0, self.num_operands as usize);
-        let (mut i, mut is_wide) = (0, false);
-        while i < params.len() {
-            let (param, mut source) = (&params[i], PlainBuffer::NO_SOURCE);
-            is_wide |= param.ty.buffer.rank > u8::MAX as u16;
-            if is_operand(param) {
-                self.plain[operand] = PlainBuffer::new(params, i, source);
-                source = operand as u8;
-                operand += 1;
-            }
-            if is_result(param) {
-                if is_output(param) {
-                    source = PlainBuffer::NO_SOURCE;
-                }
-                self.plain[result] = PlainBuffer::new(params, i, source);
-                result += 1;
-            }
-            i += 1;
+    fn set_plain(&mut self, params: &[Param]) {
+        let num_buffers = self.num_operands() + self.num_results();
+        let has_room = 0 < self.num_operands && num_buffers <= MAX_PLAIN;
+        let has_more = self.has_kept
+            || self.num_scratch > 0
+            || params
+                .iter()
+                .any(|param| param.dims.is_some() || param.ty.buffer.rank > u16::from(u8::MAX));
+        if !has_room || has_more {
+            return;
         }
-        self.can_be_plain = !is_wide;
+        for (entry, &param) in self.plain.iter_mut().zip(&self.buffers[..num_buffers]) {
+            *entry = PlainBuffer::new(params, param);
+        }
+        let (operands, results) = self.plain.split_at_mut(usize::from(self.num_operands));
+        self.can_be_plain = true;
+        for result in &mut results[..usize::from(self.num_results)] {
+            let source = operands.iter().position(|o| o.param == result.param);
+            result.is_in_out = source.is_some();
+            result.twin = source.unwrap_or(0) as u8;
+            // An output of another rank than the first array's never has its shape.
+            let twin = &operands[usize::from(result.twin)];
+            self.can_be_plain &= twin.own_rank() == result.own_rank();
+        }
+    }
+
+    /// Whether it runs on a GPU.
+    #[inline]
+    pub(crate) fn is_on_gpu(&self) -> bool {
+        #[cfg(feature = "_cuda")]
+        return self.is_on_gpu;
+        #[cfg(not(feature = "_cuda"))]
+        false
     }
 
     /// The slot of a parameter.
@@ -178,16 +199,20 @@ impl Plan {
         self.slots[index]
     }
 
-    /// The types of the operands, if a call can be plain.
+    /// The parameters that are read from the frame as numbers, sorted by name.
     #[inline]
-    pub(crate) fn plain_operands(&self) -> &[PlainBuffer] {
-        &self.plain[..self.num_operands()]
+    pub(crate) fn numbers(&self) -> &[u8] {
+        &self.numbers[..usize::from(self.num_numbers)]
     }
 
-    /// The types of the results, if a call can be plain.
-    #[inline]
-    pub(crate) fn plain_results(&self) -> &[PlainBuffer] {
-        &self.plain[self.num_operands()..self.num_operands() + self.num_results()]
+    /// The parameters of the operands.
+    pub(crate) fn operand_params(&self) -> &[u8] {
+        &self.buffers[..self.num_operands()]
+    }
+
+    /// The parameters of the results, the hidden ones included.
+    pub(crate) fn result_params(&self) -> &[u8] {
+        &self.buffers[self.num_operands()..][..self.num_all_results()]
     }
 
     /// The number of operands.
@@ -218,26 +243,20 @@ impl Plan {
 /// The place of a parameter in what it plays: an input's among the operands, an output's
 /// or in-out's among the results, which scratch follows, a number's among the static attributes by name, another
 /// static attribute's among those that the call site keeps. Contexts and state need none.
-const fn slot(params: &[Param], index: usize) -> u8 {
+fn slot(params: &[Param], index: usize) -> u8 {
     let param = &params[index];
-    if matches!(param.ty.kind, Kind::Static) && !is_kept(param) {
-        return number_slot(params, param.name);
+    let count = |params: &[Param], is: fn(&Param) -> bool| {
+        params.iter().filter(|param| is(param)).count() as u8
+    };
+    let before = &params[..index];
+    match param.ty.kind {
+        Kind::Array => count(before, is_operand),
+        Kind::ArrayMut => count(before, is_result),
+        Kind::Scratch => count(params, is_result) + count(before, is_scratch),
+        Kind::Static if is_kept(param) => count(before, is_kept),
+        Kind::Static => number_slot(params, param.name),
+        Kind::Context | Kind::State | Kind::PerDevice => 0,
     }
-    let mut slot = 0;
-    let mut i = 0;
-    while i < params.len() {
-        let is_before = i < index;
-        let counts = match param.ty.kind {
-            Kind::Array => is_before && is_operand(&params[i]),
-            Kind::ArrayMut => is_before && is_result(&params[i]),
-            Kind::Scratch => is_result(&params[i]) || is_before && is_scratch(&params[i]),
-            Kind::Static => is_before && is_kept(&params[i]),
-            Kind::Context | Kind::State | Kind::PerDevice => false,
-        };
-        slot += counts as u8;
-        i += 1;
-    }
-    slot
 }
 
 /// Set in the slot of a number whose name comes after those of our own attributes.
@@ -252,53 +271,35 @@ pub(crate) fn attr_position(slot: u8, num_own: usize) -> usize {
 
 /// How many static attributes have a lesser name, by bytes. No Rust name has a dot, so
 /// that none comes between our own attributes.
-const fn number_slot(params: &[Param], name: &str) -> u8 {
-    let mut slot = if is_less(BATCH, name) { AFTER_OWN } else { 0 };
-    let mut i = 0;
-    while i < params.len() {
-        if matches!(params[i].ty.kind, Kind::Static) {
-            slot += is_less(params[i].name, name) as u8;
-        }
-        i += 1;
+fn number_slot(params: &[Param], name: &str) -> u8 {
+    let is_before = |param: &&Param| is_static(param) && param.name < name;
+    let before = params.iter().filter(is_before).count() as u8;
+    if BATCH < name {
+        before | AFTER_OWN
+    } else {
+        before
     }
-    slot
+}
+
+fn is_in_out(param: &Param) -> bool {
+    is_result(param) && !is_output(param)
+}
+
+fn is_static(param: &Param) -> bool {
+    matches!(param.ty.kind, Kind::Static)
+}
+
+/// Whether a static attribute is read from the frame.
+fn is_number(param: &Param) -> bool {
+    is_static(param) && !is_kept(param)
 }
 
 /// Whether a static attribute must be decoded into memory of its own: all but numbers
 /// that one int64 carries.
-pub(crate) const fn is_kept(param: &Param) -> bool {
+pub(crate) fn is_kept(param: &Param) -> bool {
     match param.ty.value {
         Some(StaticType::Number(DataType::C128, Length::One)) => true,
         Some(StaticType::Number(_, Length::One)) | None => false,
         Some(_) => true,
-    }
-}
-
-const fn is_less(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut i = 0;
-    while i < a.len() && i < b.len() {
-        if a[i] != b[i] {
-            return a[i] < b[i];
-        }
-        i += 1;
-    }
-    a.len() < b.len()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_less;
-
-    #[test]
-    fn names_are_ordered_by_bytes() {
-        let names = [
-            "", "A", "Z", "_x", "a", "a10", "a9", "jc.batch", "jd", "zz", "é",
-        ];
-        for (i, a) in names.iter().enumerate() {
-            for (j, b) in names.iter().enumerate() {
-                assert_eq!(is_less(a, b), i < j, "{a} {b}");
-            }
-        }
     }
 }

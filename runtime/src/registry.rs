@@ -10,6 +10,7 @@ use crate::plan::Plan;
 use crate::signature::{Callable, Platform};
 use std::collections::BTreeMap;
 use std::ffi::CString;
+use std::mem::offset_of;
 use std::sync::OnceLock;
 
 /// The version of the exported symbols and of the manifest.
@@ -73,6 +74,10 @@ pub struct Registration {
     /// For all stages of its target on the other platform, if that has no callable of the name.
     absent: sys::Handler,
 }
+
+// With the byte in front of it in a slot, in whole words: the short cut reads two cache lines, if
+// there are not more than 40 numbers.
+const _: () = assert!(8 + offset_of!(Registration, plan) + Plan::NUMBERS + 40 <= 128);
 
 /// The handlers of one callable.
 #[derive(Clone, Copy)]

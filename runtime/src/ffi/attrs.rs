@@ -138,7 +138,7 @@ impl<'a> Attrs<'a> {
 /// # Safety
 /// `value` is null or the value of a scalar attribute.
 #[inline]
-unsafe fn scalar(value: *mut c_void) -> Option<i64> {
+pub(super) unsafe fn scalar(value: *mut c_void) -> Option<i64> {
     // SAFETY: such a value is an `XLA_FFI_Scalar`.
     let scalar = unsafe { value.cast::<sys::Scalar>().as_ref()? };
     if scalar.dtype != S64 || scalar.value.is_null() {

@@ -2,20 +2,26 @@
 
 use super::frame::Call;
 use super::sys;
+use super::values::Values;
 use crate::batch::{self, Batch};
 use crate::error::{Error, Result};
 use crate::signature::Param;
 
 impl<'a> Call<'a> {
-    /// Runs the body, once for each batch element.
-    #[inline]
-    pub(crate) fn run(&mut self, mut body: impl FnMut(&Call<'a>) -> Result<()>) -> Result<()> {
+    /// Runs the body, once for each batch element, after the call was checked.
+    pub(super) fn run(mut self) -> Result<()> {
+        let body = self.registration.body;
+        let values = Values::new();
+        self.values = &values;
+        self.read_numbers(&values)?;
         if self.batch_rank == 0 {
-            return body(self);
+            self.read_views(&values);
+            return body(&self);
         }
         for element in 0..self.num_elements() {
             self.element = element;
-            body(self).map_err(|error| {
+            self.read_views(&values);
+            body(&self).map_err(|error| {
                 let code = error.code();
                 Error::new(code, format!("batch element {element}: {error}"))
             })?;

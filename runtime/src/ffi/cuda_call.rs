@@ -41,7 +41,7 @@ pub(super) unsafe fn initialize(
             let place = Place::Cuda(&context);
             // SAFETY: as above.
             let call = unsafe { Call::for_state(registration, frame, place, site) };
-            let state = build_state(&call)?;
+            let state = build_state(call)?;
             // It is used on other streams as well.
             context.synchronize()?;
             Ok(state)

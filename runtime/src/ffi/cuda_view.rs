@@ -26,7 +26,7 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
     fn take(call: &'a Call<'a>, index: usize) -> Self {
         // SAFETY: a call is checked when it comes here, and the parameter there is of this type.
         let (view, (shape, _)) = unsafe {
-            let view = call.input_view(index);
+            let view = call.view(index);
             (view, view.shape())
         };
         Array::new(view.data.addr() as u64, shape, call.cuda().stream())
@@ -41,7 +41,7 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
     fn take(call: &'a Call<'a>, index: usize) -> Self {
         // SAFETY: a call is checked when it comes here, and the parameter there is of this type.
         let (view, (shape, _)) = unsafe {
-            let view = call.result_view(index);
+            let view = call.view(index);
             (view, view.shape())
         };
         ArrayMut::new(view.data.addr() as u64, shape, call.cuda().stream())
@@ -56,7 +56,7 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Scratch<'a, T, N> {
     fn take(call: &'a Call<'a>, index: usize) -> Self {
         // SAFETY: a call is checked when it comes here, and the parameter there is of this type.
         let (view, (shape, _)) = unsafe {
-            let view = call.result_view(index);
+            let view = call.view(index);
             (view, view.shape())
         };
         Scratch::new(view.data.addr() as u64, shape, call.cuda().stream())

@@ -4,8 +4,9 @@ use super::api::{Api, create_error};
 use super::attrs::Attrs;
 use super::frame::Call;
 use super::place::Place;
-use super::plain::is_plain;
+use super::plain;
 use super::slot::Slot;
+use super::values::Values;
 use super::{state, sys};
 use crate::absent;
 use crate::error::{Code, Error, Result};
@@ -47,6 +48,73 @@ pub(crate) unsafe extern "C" fn absent<D: Definition>(
 unsafe extern "C" fn handle(frame: *mut sys::CallFrame, slot: *const Slot) -> *mut sys::Error {
     // SAFETY: the caller's promise.
     let registration = unsafe { &*slot }.get();
+    let values = Values::new();
+    // SAFETY: the caller's promise; the values are those of this very frame.
+    unsafe {
+        if is_plain(frame, registration, &values) {
+            run_plain(&*frame, registration, &values)
+        } else {
+            handle_any(frame, registration)
+        }
+    }
+}
+
+/// Whether this is an EXECUTE call on the host that the short cut lets pass. Nothing here, or there,
+/// panics.
+///
+/// # Safety
+/// As for `handle`.
+#[inline(always)]
+unsafe fn is_plain(
+    frame: *mut sys::CallFrame,
+    registration: &'static Registration,
+    values: &Values,
+) -> bool {
+    // SAFETY: every version of the frame begins with its size.
+    if frame.is_null() || unsafe { (*frame).struct_size } < sys::CALL_FRAME_SIZE {
+        return false;
+    }
+    // SAFETY: the frame has all fields that this struct has, and nobody writes to them.
+    let frame = unsafe { &*frame };
+    if frame.stage != sys::stage::EXECUTE
+        || !frame.extension_start.is_null()
+        || frame.api.is_null()
+        || registration.plan.is_on_gpu()
+    {
+        return false;
+    }
+    // SAFETY: this is the frame of a running EXECUTE call.
+    unsafe { plain::read(registration, frame, values) }
+}
+
+/// Runs the body alone. Out of line, so that what `is_plain` inlines has all registers for itself.
+///
+/// # Safety
+/// `is_plain` was true for the frame.
+#[inline(never)]
+unsafe fn run_plain(
+    frame: &sys::CallFrame,
+    registration: &'static Registration,
+    values: &Values,
+) -> *mut sys::Error {
+    let result = contain_panic(|| {
+        // SAFETY: the frame was checked, and the values were set.
+        let call = unsafe { Call::of_values(registration, frame, Place::HOST, values) };
+        (registration.body)(&call)
+    });
+    // SAFETY: there is a table.
+    unsafe { finish(frame.api, registration, result) }
+}
+
+/// Any other call.
+///
+/// # Safety
+/// As for `handle`.
+#[inline(never)]
+unsafe fn handle_any(
+    frame: *mut sys::CallFrame,
+    registration: &'static Registration,
+) -> *mut sys::Error {
     // SAFETY: the caller's promise.
     unsafe {
         contain(frame, registration, |frame| match frame.stage {
@@ -112,9 +180,21 @@ unsafe fn contain(
         // SAFETY: the frame has all fields that this struct has, and nobody writes to them.
         work(unsafe { &*frame })
     });
+    // SAFETY: the table is not null.
+    unsafe { finish(table, registration, result) }
+}
+
+/// # Safety
+/// As for `create_error`.
+#[inline(always)]
+unsafe fn finish(
+    table: *const sys::Api,
+    registration: &'static Registration,
+    result: Option<Result<()>>,
+) -> *mut sys::Error {
     match result {
         Some(Ok(())) => ptr::null_mut(),
-        // SAFETY: the table is not null.
+        // SAFETY: the caller's promise.
         failed => unsafe { report(table, registration, failed) },
     }
 }
@@ -165,7 +245,7 @@ fn instantiate(frame: &sys::CallFrame, registration: &'static Registration) -> R
     if registration.plan.has_state {
         // SAFETY: this is the frame that the site was decoded from.
         let call = unsafe { Call::for_state(registration, frame, Place::HOST, &site) };
-        site.state = Some(build_state(&call)?);
+        site.state = Some(build_state(call)?);
     }
     #[cfg(feature = "_cuda")]
     if registration.plan.has_device_state {
@@ -176,11 +256,14 @@ fn instantiate(frame: &sys::CallFrame, registration: &'static Registration) -> R
 }
 
 /// Builds the state of a call site.
-pub(super) fn build_state<'a>(call: &'a Call<'a>) -> Result<Built> {
+pub(super) fn build_state(mut call: Call<'_>) -> Result<Built> {
     let Some(build) = call.registration.build_state else {
         return Err(Error::internal("the callable has no state"));
     };
-    build(call).map_err(|error| {
+    let values = Values::new();
+    call.values = &values;
+    let result = call.read_numbers(&values).and_then(|()| build(&call));
+    result.map_err(|error| {
         let code = error.code();
         Error::new(code, format!("cannot build its state: {error}"))
     })
@@ -192,35 +275,38 @@ pub(super) fn build_state<'a>(call: &'a Call<'a>) -> Result<Built> {
 )]
 fn initialize(frame: &sys::CallFrame, registration: &'static Registration) -> Result<()> {
     #[cfg(feature = "_cuda")]
-    if registration.plan.is_on_gpu {
+    if registration.plan.is_on_gpu() {
         // SAFETY: this is the running INITIALIZE call's frame, which has a table.
         unsafe { super::cuda_call::initialize(frame, registration)? };
     }
     Ok(())
 }
 
-#[inline]
 fn execute(frame: &sys::CallFrame, registration: &'static Registration) -> Result<()> {
     #[cfg(feature = "_cuda")]
-    if registration.plan.is_on_gpu {
+    if registration.plan.is_on_gpu() {
         return execute_on_gpu(frame, registration);
     }
     // SAFETY: this is the frame of the running EXECUTE call of a callable on the host.
-    unsafe { execute_at(frame, registration, Place::HOST) }
+    unsafe { check_and_run(registration, frame, Place::HOST) }
 }
 
 #[cfg(feature = "_cuda")]
-#[inline(never)]
 fn execute_on_gpu(frame: &sys::CallFrame, registration: &'static Registration) -> Result<()> {
     if registration.callable.graph_mode.is_own() {
         // SAFETY: this is the running EXECUTE call's frame, which has a table.
         return unsafe { super::graph_call::execute(frame, registration) };
     }
+    let values = Values::new();
     // SAFETY: this is the running EXECUTE call's frame, which has a table; the place is that
     // of its platform.
     unsafe {
         super::cuda_call::execute(frame, registration.callable, |place| {
-            execute_at(frame, registration, place)
+            if plain::read(registration, frame, &values) {
+                let call = Call::of_values(registration, frame, place, &values);
+                return (registration.body)(&call);
+            }
+            check_and_run(registration, frame, place)
         })
     }
 }
@@ -228,26 +314,16 @@ fn execute_on_gpu(frame: &sys::CallFrame, registration: &'static Registration) -
 /// # Safety
 /// This is the frame of the running EXECUTE call of the callable, and `place` that of its
 /// platform.
-#[inline(always)]
-unsafe fn execute_at<'a>(
-    frame: &'a sys::CallFrame,
+#[inline(never)]
+pub(super) unsafe fn check_and_run<'a>(
     registration: &'static Registration,
+    frame: &'a sys::CallFrame,
     place: Place<'a>,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
     let mut call = unsafe { Call::new(registration, frame, place) };
-    // SAFETY: as above.
-    if unsafe { is_plain(registration, frame) } {
-        return (registration.body)(&call);
-    }
-    check_and_run(&mut call)
-}
-
-#[inline(never)]
-pub(super) fn check_and_run(call: &mut Call<'_>) -> Result<()> {
     call.check()?;
-    let body = call.registration.body;
-    call.run(|call| body(call))
+    call.run()
 }
 
 /// Answers the metadata query, if that is what the frame is. On older hosts `api` is null

@@ -10,12 +10,14 @@ use super::known::Known;
 use super::place::Place;
 use super::state::{self, CallSite};
 use super::sys;
+use super::values::Values;
 use crate::cpu::Context;
 use crate::dims::{self, Shapes};
 use crate::error::{Error, Result};
 use crate::plan::{Plan, attr_position};
 use crate::registry::Registration;
 use crate::signature::{Callable, Param};
+use std::ptr;
 
 /// One execution of a call site, after its checks.
 pub struct Call<'a> {
@@ -34,6 +36,8 @@ pub struct Call<'a> {
     pub(super) sizes: &'a [i64],
     /// The batch element that the body runs for.
     pub(super) element: usize,
+    /// While a body runs, the values of its parameters; null before.
+    pub(super) values: *const Values,
 }
 
 impl<'a> Call<'a> {
@@ -59,7 +63,25 @@ impl<'a> Call<'a> {
             batch_rank: 0,
             sizes: &[],
             element: 0,
+            values: ptr::null(),
         }
+    }
+
+    /// A call whose values are known.
+    ///
+    /// # Safety
+    /// As for `new`; and the values are those of the frame, of all parameters.
+    #[inline]
+    pub(super) unsafe fn of_values(
+        registration: &'static Registration,
+        frame: &'a sys::CallFrame,
+        place: Place<'a>,
+        values: &'a Values,
+    ) -> Call<'a> {
+        // SAFETY: the caller's promise.
+        let mut call = unsafe { Call::new(registration, frame, place) };
+        call.values = values;
+        call
     }
 
     /// What a state is built from: the static attributes of a call site, and no buffers.

@@ -69,8 +69,7 @@ pub(super) unsafe fn execute(
         drop(graphs);
         let context = context()?;
         // SAFETY: the caller's promise.
-        let mut call = unsafe { Call::new(registration, frame, Place::Cuda(&context)) };
-        check_and_run(&mut call)?;
+        unsafe { check_and_run(registration, frame, Place::Cuda(&context))? };
     }
     if waits_for_each_call() {
         context()?.synchronize()?;
@@ -101,8 +100,7 @@ unsafe fn run_at(
     let relocated = unsafe { Relocated::new(frame, &seen) };
     let frame = relocated.frame();
     // SAFETY: the frame is that of the running call but for its addresses.
-    let mut call = unsafe { Call::new(registration, frame, Place::Cuda(context)) };
-    check_and_run(&mut call)
+    unsafe { check_and_run(registration, frame, Place::Cuda(context)) }
 }
 
 /// What is staged at a call site, by its mode and the sizes of its arrays.

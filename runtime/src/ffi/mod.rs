@@ -2,9 +2,10 @@
 //!
 //! `sys` is the C layout, `api` calls it, `attrs` and `frame` read what a call brings,
 //! `entry` holds the handlers, `state` the call sites that XLA keeps for us, `known` what was
-//! found right at one before, `view` turns checked buffers into parameters, `pool` uses XLA's threads, and `cuda_call`,
-//! `cuda_view` and `device_state` are what differs on a GPU. `graph_call` brings calls to graphs of
-//! our own, for which `relocate` gives a frame's buffers other addresses.
+//! found right at one before, `values` what a body finds of its parameters and `view` makes them of,
+//! `pool` uses XLA's threads, and `cuda_call`, `cuda_view` and `device_state` are what differs on a
+//! GPU. `graph_call` brings calls to graphs of our own, for which `relocate` gives a frame's buffers
+//! other addresses.
 
 pub(crate) mod api;
 pub(crate) mod attrs;
@@ -40,6 +41,7 @@ mod relocate;
 pub(crate) mod slot;
 pub(crate) mod state;
 pub(crate) mod sys;
+mod values;
 pub(crate) mod view;
 
 #[cfg(test)]

@@ -1,39 +1,128 @@
 //! A short cut for calls in which nothing is to be done or said.
 //!
 //! [`Call::check`](super::frame::Call::check) decides about every call; this recognises most
-//! of those that it lets pass, and touches no
-//! more memory than the frame and the plan.
+//! of those that it lets pass, and touches no more memory than the frame and the plan.
 
-use super::buffer::overlap;
-use super::sys;
-use crate::plan::{MAX_PLAIN, PlainBuffer};
+use super::attrs::scalar;
+use super::sys::{self, attr_type};
+use super::values::{Values, View};
+use crate::plan::{MAX_PLAIN, PlainBuffer, Plan};
 use crate::registry::Registration;
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 /// Whether a frame is sound for a callable without declared shapes or kept attributes: not
 /// batched, buffers of the right types, outputs of the first array's shape, in-outs aliased,
-/// and nothing else shared.
+/// and nothing else shared. If so, the values of its parameters were set.
 ///
 /// # Safety
 /// `frame` is the frame of a running EXECUTE call of the callable.
-#[inline]
-pub(super) unsafe fn is_plain(registration: &'static Registration, frame: &sys::CallFrame) -> bool {
+#[inline(always)]
+pub(super) unsafe fn read(
+    registration: &'static Registration,
+    frame: &sys::CallFrame,
+    values: &Values,
+) -> bool {
     let plan = &registration.plan;
     // Batches and chosen shapes come with attributes of our own.
     if !plan.can_be_plain || frame.attrs.size != plan.num_statics() as i64 {
         return false;
     }
-    let (args, rets) = (&frame.args, &frame.rets);
-    if !has_len(args, plan.num_operands()) || !has_len(rets, plan.num_all_results()) {
+    // Nobody has looked at the attributes since the last call, so that their memory is long in
+    // coming, and the processor goes on only so far without it: they are asked for now and read
+    // last.
+    prefetch(frame.attrs.types);
+    prefetch(frame.attrs.attrs);
+    // SAFETY: the caller's promise.
+    unsafe {
+        read_buffers(plan, frame, values)
+            && (!plan.has_packed || has_packed(registration, frame))
+            && read_numbers(plan, &frame.attrs, values)
+    }
+}
+
+/// # Safety
+/// The list is XLA's, with as many entries as the callable has static attributes, all of which are
+/// numbers.
+#[inline(always)]
+unsafe fn read_numbers(plan: &Plan, attrs: &sys::Attrs, values: &Values) -> bool {
+    let numbers = plan.numbers();
+    if !numbers.is_empty() && (attrs.types.is_null() || attrs.attrs.is_null()) {
         return false;
     }
-    let mut taken = Taken::new();
-    // SAFETY: the caller's promise; the lists have as many entries as there are operands and
-    // results, of which the plan has the types.
-    unsafe {
-        has_operands(registration, args, &mut taken)
-            && has_results(registration, args, rets, &mut taken)
+    // They are sorted by name here too.
+    for (position, &param) in numbers.iter().enumerate() {
+        // SAFETY: the caller's promise; it is a parameter's position.
+        unsafe {
+            if *attrs.types.add(position) != attr_type::SCALAR {
+                return false;
+            }
+            let Some(value) = scalar(*attrs.attrs.add(position)) else {
+                return false;
+            };
+            values.set_word(param, value as u64);
+        }
     }
+    true
+}
+
+/// # Safety
+/// The lists are XLA's, and the callable can be plain.
+#[inline(always)]
+unsafe fn read_buffers(plan: &Plan, frame: &sys::CallFrame, values: &Values) -> bool {
+    let (num_operands, num_results) = (plan.num_operands(), plan.num_results());
+    let mut taken = Taken::new();
+    let args = &frame.args;
+    if !has_len(args, num_operands) {
+        return false;
+    }
+    for i in 0..num_operands {
+        // SAFETY: a plain callable has at most `MAX_PLAIN` operands and results, and the list has
+        // this operand.
+        unsafe {
+            let ty = plan.plain.get_unchecked(i);
+            let Some((view, range)) = typed(*args.types.add(i), *args.buffers.add(i), ty) else {
+                return false;
+            };
+            taken.set(i, range);
+            values.set_view(ty.param, view);
+        }
+    }
+    let rets = &frame.rets;
+    if !has_len(rets, num_results) {
+        return false;
+    }
+    // With the numbers that they have after the operands.
+    let types = rets.types.wrapping_sub(num_operands);
+    let buffers = rets.buffers.wrapping_sub(num_operands);
+    for i in num_operands..num_operands + num_results {
+        // SAFETY: as above, and what is less than `i` was taken.
+        unsafe {
+            let ty = plan.plain.get_unchecked(i);
+            let (entry, buffer) = (*types.wrapping_add(i), *buffers.wrapping_add(i));
+            let Some((view, range)) = typed(entry, buffer, ty) else {
+                return false;
+            };
+            // An operand, which was seen to be a buffer with these dimensions.
+            let twin = usize::from(ty.twin);
+            let twin_buffer = &*(*args.buffers.add(twin)).cast::<sys::Buffer>();
+            if !same_dims(view.dims, twin_buffer.dims, ty.own_rank()) {
+                return false;
+            }
+            if ty.is_in_out {
+                if view.data != twin_buffer.data.cast() {
+                    return false;
+                }
+                taken.set(twin, NOWHERE);
+            }
+            if taken.overlap(i, range) {
+                return false;
+            }
+            taken.set(i, range);
+            values.set_view(ty.param, view);
+        }
+    }
+    true
 }
 
 #[inline(always)]
@@ -41,158 +130,138 @@ fn has_len(list: &sys::Buffers, len: usize) -> bool {
     list.size == len as i64 && !list.types.is_null() && !list.buffers.is_null()
 }
 
-/// Whether the operands have their types; if so, where they lie.
-///
-/// # Safety
-/// The list is XLA's, with as many entries as there are operands.
-#[inline(always)]
-unsafe fn has_operands(
-    registration: &'static Registration,
-    args: &sys::Buffers,
-    taken: &mut Taken,
-) -> bool {
-    for (operand, ty) in registration.plan.plain_operands().iter().enumerate() {
-        // SAFETY: the caller's promise.
-        let Some((buffer, size)) = (unsafe { typed(args, operand, ty, registration) }) else {
-            return false;
-        };
-        taken.push(buffer.data.addr(), size);
-    }
-    true
-}
+/// Where a buffer begins and ends.
+type Range = (usize, usize);
 
-/// Whether the results have their types, the shapes of what they are as, and memory of their own.
-///
-/// # Safety
-/// `has_operands` was true, and the list is XLA's, with as many entries as there are results.
-#[inline(always)]
-unsafe fn has_results(
-    registration: &'static Registration,
-    args: &sys::Buffers,
-    rets: &sys::Buffers,
-    taken: &mut Taken,
-) -> bool {
-    let operands = registration.plan.plain_operands();
-    for (result, ty) in registration.plan.plain_results().iter().enumerate() {
-        // SAFETY: the caller's promise.
-        let Some((out, size)) = (unsafe { typed(rets, result, ty, registration) }) else {
-            return false;
-        };
-        let source = usize::from(ty.source);
-        let is_in_out = ty.source != PlainBuffer::NO_SOURCE;
-        let twin = if is_in_out { source } else { 0 };
-        // SAFETY: the list has this operand, whose type was checked.
-        let twin_buffer = unsafe { buffer(args, twin) };
-        let rank = ty.own_rank();
-        // SAFETY: both have this many dimensions.
-        if operands[twin].own_rank() != rank || !unsafe { same_dims(out, twin_buffer, rank) } {
-            return false;
-        }
-        if is_in_out && out.data != twin_buffer.data {
-            return false;
-        }
-        if taken.is_shared(out.data.addr(), size, source) {
-            return false;
-        }
-        taken.push(out.data.addr(), size);
-    }
-    true
-}
+/// What overlaps nothing: instead of an in-out's operand, whose memory is the result's.
+const NOWHERE: Range = (usize::MAX, 0);
 
-/// The addresses that are taken by the operands, then the results, so far.
+/// The addresses that the operands take, then the results, so far.
 struct Taken {
-    len: usize,
-    ranges: [MaybeUninit<(usize, usize)>; MAX_PLAIN],
+    starts: [MaybeUninit<usize>; MAX_PLAIN],
+    ends: [MaybeUninit<usize>; MAX_PLAIN],
 }
 
 impl Taken {
     #[inline(always)]
     fn new() -> Taken {
         Taken {
-            len: 0,
-            ranges: [const { MaybeUninit::uninit() }; MAX_PLAIN],
+            starts: [const { MaybeUninit::uninit() }; MAX_PLAIN],
+            ends: [const { MaybeUninit::uninit() }; MAX_PLAIN],
         }
     }
 
+    /// # Safety
+    /// The index is less than [`MAX_PLAIN`].
     #[inline(always)]
-    fn push(&mut self, start: usize, size: usize) {
-        self.ranges[self.len].write((start, start.saturating_add(size)));
-        self.len += 1;
+    unsafe fn set(&mut self, index: usize, (start, end): Range) {
+        debug_assert!(index < MAX_PLAIN);
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.starts.get_unchecked_mut(index).write(start);
+            self.ends.get_unchecked_mut(index).write(end);
+        }
     }
 
-    /// Whether any but the one at an index has an address of these.
+    /// Whether any of the first ones has an address of these.
+    ///
+    /// # Safety
+    /// As many were set.
     #[inline(always)]
-    fn is_shared(&self, start: usize, size: usize, but: usize) -> bool {
-        let own = (start, start.saturating_add(size));
-        let ranges = &self.ranges[..self.len];
-        ranges.iter().enumerate().any(|(i, range)| {
-            // SAFETY: the first `len` entries were written.
-            overlap(own, unsafe { range.assume_init() }) && i != but
-        })
+    unsafe fn overlap(&self, len: usize, (start, end): Range) -> bool {
+        for i in 0..len {
+            // SAFETY: the caller's promise.
+            let (other_start, other_end) = unsafe {
+                (
+                    self.starts.get_unchecked(i).assume_init(),
+                    self.ends.get_unchecked(i).assume_init(),
+                )
+            };
+            if other_start < end && start < other_end {
+                return true;
+            }
+        }
+        false
     }
 }
 
-/// The buffer at a position, with its size, if it is of the type.
+/// The view of a list's entry, with its addresses, if it is a buffer of the type, but for packed
+/// dimensions, and not empty: the data of empty arrays may be anywhere, which is left to the full
+/// check.
 ///
 /// # Safety
-/// The list is XLA's and has more than `index` entries.
+/// The entry is one of XLA's.
 #[inline(always)]
-unsafe fn typed<'a>(
-    list: &'a sys::Buffers,
-    index: usize,
-    ty: &PlainBuffer,
-    registration: &'static Registration,
-) -> Option<(&'a sys::Buffer, usize)> {
-    // SAFETY: the caller's promise.
-    let (entry, data) = unsafe { (*list.types.add(index), *list.buffers.add(index)) };
+unsafe fn typed(entry: i32, data: *mut c_void, ty: &PlainBuffer) -> Option<(View, Range)> {
     if entry != sys::BUFFER || data.is_null() {
         return None;
     }
     // SAFETY: an entry of this type that is not null points to an `XLA_FFI_Buffer`.
     let buffer: &sys::Buffer = unsafe { &*data.cast() };
     let rank = usize::from(ty.rank);
-    if buffer.dtype != i32::from(ty.dtype)
-        || buffer.rank != rank as i64
-        || (buffer.dims.is_null() && rank > 0)
-    {
+    if buffer.dtype != i32::from(ty.dtype) || buffer.rank != rank as i64 {
         return None;
     }
-    // Arrays of 4 GiB or more, and empty ones, whose data may be anywhere, are left to the full
-    // check: with 32 bits no product overflows.
+    let view = View::of(buffer);
     let mut size = u64::from(ty.size);
-    let mut all = 0;
-    for axis in 0..rank {
-        // SAFETY: XLA's buffers have `rank` dimensions.
-        let dim = unsafe { *buffer.dims.add(axis) } as u64;
-        size = size.wrapping_mul(dim);
-        all |= dim | size;
-    }
-    let address = buffer.data.addr();
-    let is_crooked = address & usize::from(ty.align_mask) != 0;
-    if all > u64::from(u32::MAX) || size == 0 || address == 0 || is_crooked {
-        return None;
-    }
-    if ty.packed > 0 {
-        let param = &registration.callable.params[usize::from(ty.param)];
-        if !buffer.has_packed(param.ty.packed) {
+    if rank > 0 {
+        if view.dims.is_null() {
             return None;
         }
+        for axis in 0..rank {
+            // SAFETY: XLA's buffers have `rank` dimensions.
+            let dim = unsafe { *view.dims.add(axis) };
+            // With a negative one the product overflows, is too large, or 0.
+            size = size.checked_mul(dim as u64)?;
+        }
     }
-    Some((buffer, size as usize))
+    let start = view.data.addr();
+    let is_crooked = start as u8 & ty.align_mask != 0;
+    if size as i64 <= 0 || start == 0 || is_crooked {
+        return None;
+    }
+    Some((view, (start, start.checked_add(size as usize)?)))
+}
+
+/// Whether the buffers have their packed dimensions. Out of line, for it reads the description,
+/// which few calls need.
+///
+/// # Safety
+/// `read_buffers` was true.
+#[cold]
+#[inline(never)]
+unsafe fn has_packed(registration: &'static Registration, frame: &sys::CallFrame) -> bool {
+    let plan = &registration.plan;
+    let (args, rets) = (&frame.args, &frame.rets);
+    let is_packed = |(i, (list, param)): (usize, (&sys::Buffers, &u8))| {
+        // SAFETY: the lists have as many buffers as there are parameters of theirs.
+        let buffer = unsafe { &*(*list.buffers.add(i)).cast::<sys::Buffer>() };
+        buffer.has_packed(registration.callable.params[usize::from(*param)].ty.packed)
+    };
+    let all = |list, params: &[u8]| {
+        let mut entries = params.iter().map(|param| (list, param)).enumerate();
+        entries.all(is_packed)
+    };
+    all(args, plan.operand_params()) && all(rets, plan.result_params())
+}
+
+/// Asks for memory that will be needed, if there is a way; the address may be anything.
+#[inline(always)]
+fn prefetch<T>(address: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: it has no effect but on the caches.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
 }
 
 /// # Safety
-/// The list has more than `index` entries, and that one points to a buffer.
+/// Both are lists of at least `rank` dimensions.
 #[inline(always)]
-unsafe fn buffer(list: &sys::Buffers, index: usize) -> &sys::Buffer {
+unsafe fn same_dims(a: *const i64, b: *const i64, rank: usize) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { &*(*list.buffers.add(index)).cast() }
-}
-
-/// # Safety
-/// Both buffers have at least `rank` dimensions.
-#[inline(always)]
-unsafe fn same_dims(a: &sys::Buffer, b: &sys::Buffer, rank: usize) -> bool {
-    // SAFETY: the caller's promise.
-    (0..rank).all(|axis| unsafe { *a.dims.add(axis) == *b.dims.add(axis) })
+    (0..rank).all(|axis| unsafe { *a.add(axis) == *b.add(axis) })
 }

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Room for a registration, which is made when the library is first used. Zeros until then, which
 /// take no place in a file; a `OnceLock` would not be, and a pointer would be one more to follow
-/// in each call. In whole cache lines, for each call reads it.
-#[repr(C, align(64))]
+/// in each call. A plain call reads the first two cache lines, which processors fetch in pairs.
+#[repr(C, align(128))]
 pub struct Slot {
     is_filled: AtomicBool,
     registration: UnsafeCell<MaybeUninit<Registration>>,

@@ -3,8 +3,10 @@
 use super::attrs::changed;
 use super::frame::Call;
 use super::sys;
+use super::values::{Values, View};
 use crate::cpu::{Array, ArrayMut, Context, Scratch};
 use crate::element::Element;
+use crate::error::Result;
 use crate::param::{FfiArg, StaticNumber};
 use crate::signature::{BufferType, Kind, Length, ParamType, Platform, StaticType};
 use crate::state::{Holder, State};
@@ -52,13 +54,6 @@ const fn static_type(value: StaticType) -> ParamType {
     }
 }
 
-/// Where the data of an array begins, and its own dimensions.
-#[derive(Clone, Copy)]
-pub(super) struct View {
-    pub(super) data: *mut u8,
-    dims: *const i64,
-}
-
 impl View {
     /// The shape, and the number of elements.
     ///
@@ -88,43 +83,73 @@ impl View {
 }
 
 impl<'a> Call<'a> {
-    /// The view of an input. Out of line, as the other ones are: they are called for each
-    /// parameter of each callable.
+    /// Sets the views of the arrays, for one batch element.
     ///
-    /// # Safety
-    /// The call was checked, and the parameter at this position is an input.
-    pub(super) unsafe fn input_view(&self, index: usize) -> View {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let operand = usize::from(self.slot(index));
-            self.view(self.operand_buffer(operand), self.operand_rank(operand))
+    /// The call was checked.
+    pub(super) fn read_views(&self, values: &Values) {
+        let plan = self.plan();
+        for (operand, &param) in plan.operand_params().iter().enumerate() {
+            // SAFETY: the call was checked and has this operand, which is the parameter's.
+            unsafe {
+                let view = self.view_of(self.operand_buffer(operand), self.operand_rank(operand));
+                values.set_view(param, view);
+            }
         }
-    }
-
-    /// The view of an output, an in-out or scratch.
-    ///
-    /// # Safety
-    /// The call was checked, and the parameter at this position is one of these.
-    pub(super) unsafe fn result_view(&self, index: usize) -> View {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let result = usize::from(self.slot(index));
-            self.view(self.result_buffer(result), self.result_rank(result))
+        // What an in-out sees is its result.
+        for (result, &param) in plan.result_params().iter().enumerate() {
+            // SAFETY: as above.
+            unsafe {
+                let view = self.view_of(self.result_buffer(result), self.result_rank(result));
+                values.set_view(param, view);
+            }
         }
     }
 
     /// # Safety
     /// The buffer is one of the call, which was checked, with that many batch axes.
-    #[inline(always)]
-    unsafe fn view(&self, buffer: &'a sys::Buffer, batch_rank: usize) -> View {
+    #[inline]
+    unsafe fn view_of(&self, buffer: &'a sys::Buffer, batch_rank: usize) -> View {
         if batch_rank == 0 {
-            let (data, dims) = (buffer.data.cast(), buffer.dims);
-            return View { data, dims };
+            return View::of(buffer);
         }
         View {
             data: self.data(buffer, batch_rank),
             dims: buffer.dims()[batch_rank..].as_ptr(),
         }
+    }
+
+    /// Sets the numbers among the static attributes.
+    ///
+    /// # Errors
+    /// If the host changed the attributes after INSTANTIATE.
+    pub(super) fn read_numbers(&self, values: &Values) -> Result<()> {
+        for &param in self.plan().numbers() {
+            let slot = self.slot(usize::from(param));
+            let number = self.number_at(slot).ok_or_else(changed)?;
+            // SAFETY: it is the parameter's position.
+            unsafe { values.set_word(param, number as u64) };
+        }
+        Ok(())
+    }
+
+    /// The view of an array.
+    ///
+    /// # Safety
+    /// The body runs, and the parameter at this position is one.
+    #[inline]
+    pub(super) unsafe fn view(&self, index: usize) -> View {
+        // SAFETY: the caller's promise: the values live during that, and the views are set.
+        unsafe { (*self.values).view(index) }
+    }
+
+    /// A static attribute that is a number, as it travelled.
+    ///
+    /// # Safety
+    /// The body runs, or the state is built, and the parameter at this position is one.
+    #[inline]
+    unsafe fn word(&self, index: usize) -> u64 {
+        // SAFETY: the caller's promise: the values live during that, and the numbers are set.
+        unsafe { (*self.values).word(index) }
     }
 }
 
@@ -136,7 +161,7 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Array<'a, T, N> {
     fn take(call: &'a Call<'a>, index: usize) -> Self {
         // SAFETY: a call is checked when it comes here, and the parameter there is an input of this type.
         let (view, (shape, len)) = unsafe {
-            let view = call.input_view(index);
+            let view = call.view(index);
             (view, view.shape())
         };
         let data = if len == 0 {
@@ -160,7 +185,7 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for ArrayMut<'a, T, N> {
         // SAFETY: as for `Array`, and each result is taken once, so that this is the
         // only view of memory that nothing else of the call overlaps.
         unsafe {
-            let view = call.result_view(index);
+            let view = call.view(index);
             let (shape, len) = view.shape();
             ArrayMut::new(view.elements_mut(len), shape)
         }
@@ -175,7 +200,7 @@ impl<'a, T: Element, const N: usize> FfiArg<'a> for Scratch<'a, T, N> {
     fn take(call: &'a Call<'a>, index: usize) -> Self {
         // SAFETY: as for `ArrayMut`; in a batch the view of the element before is gone.
         unsafe {
-            let view = call.result_view(index);
+            let view = call.view(index);
             let (shape, len) = view.shape();
             Scratch::new(view.elements_mut(len), shape)
         }
@@ -252,23 +277,6 @@ impl<'a> Call<'a> {
             .expect("fetched for callables that keep something");
         &site.kept[usize::from(self.slot(index))]
     }
-
-    /// A static attribute that is a number, as it travelled. Out of line, as the views are.
-    ///
-    /// # Panics
-    /// If the host changed the attributes after INSTANTIATE, which is then the call's error.
-    fn word(&self, index: usize) -> u64 {
-        match self.number_at(self.slot(index)) {
-            Some(value) => value as u64,
-            None => refuse(),
-        }
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn refuse() -> ! {
-    panic!("{}", changed())
 }
 
 macro_rules! numbers {
@@ -282,7 +290,8 @@ macro_rules! numbers {
 
             #[inline]
             fn take(call: &'a Call<'a>, index: usize) -> Self {
-                <$ty>::from_words([call.word(index), 0])
+                // SAFETY: a call is given to what takes each parameter as what it is.
+                <$ty>::from_words([unsafe { call.word(index) }, 0])
             }
         }
         const _: () = assert!(align_of::<$ty>() <= align_of::<u64>());
