@@ -6,6 +6,7 @@
 //! buffer and an offset in it refuses the whole graph.
 
 use super::description::{Description, Memset, Node};
+use super::image::Image;
 use super::key::Pattern;
 use std::fmt;
 
@@ -19,24 +20,26 @@ pub(crate) struct Sample<'a> {
 /// What is to be written into a graph for a call's addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct Recipe {
-    /// The graph for the addresses that were last applied.
+    /// The graph for the addresses that were last verified.
     graph: Description,
     /// In the order of the nodes.
     slots: Vec<Slot>,
+    /// The nodes that have any, for the addresses that were last applied.
+    image: Image,
 }
 
 /// Eight bytes of a node that hold an address in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Slot {
-    node: usize,
-    place: Place,
-    buffer: usize,
+pub(super) struct Slot {
+    pub(super) node: usize,
+    pub(super) place: Place,
+    pub(super) buffer: usize,
     /// From the start of the buffer, at most its size.
-    delta: u64,
+    pub(super) delta: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     /// In a kernel's parameter, from this byte on.
     Param { param: usize, offset: usize },
     /// Where a memset writes.
@@ -119,6 +122,7 @@ impl Recipe {
         }
         let mut recipe = Recipe {
             graph: first.graph.clone(),
+            image: Image::new(&first.graph.nodes, &slots),
             slots,
         };
         for check in [&first, &second].into_iter().chain(checks) {
@@ -127,16 +131,10 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// Writes a call's addresses, and gives the nodes that have any, by number. The call
-    /// must have the pattern that was learnt.
-    pub(crate) fn apply(&mut self, addresses: &[u64]) -> impl Iterator<Item = (usize, &Node)> {
-        self.write(addresses);
-        let (slots, nodes) = (&self.slots, &self.graph.nodes);
-        let firsts = slots
-            .iter()
-            .enumerate()
-            .filter(|&(i, slot)| i == 0 || slots[i - 1].node != slot.node);
-        firsts.map(|(_, slot)| (slot.node, &nodes[slot.node]))
+    /// What to write for a call's addresses, which must have the pattern that was learnt.
+    pub(crate) fn apply(&mut self, addresses: &[u64]) -> &Image {
+        self.image.set(addresses);
+        &self.image
     }
 
     fn write(&mut self, addresses: &[u64]) {

@@ -22,6 +22,7 @@
 //! | `description` | a captured graph as data |
 //! | `synthetic` | made-up addresses to capture with |
 //! | `learn` | from such captures: the bytes of a graph's nodes that are addresses, or why not |
+//! | `image` | the nodes to be written, as a call needs them |
 //! | `patches` | what was learnt for a call site on a device |
 //!
 //! Three rules keep it sound:
@@ -37,6 +38,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod description;
+pub(crate) mod image;
 pub(crate) mod key;
 pub(crate) mod learn;
 pub(crate) mod patches;

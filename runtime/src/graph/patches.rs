@@ -1,6 +1,7 @@
 //! What is known about patching the graphs of one call site on one device.
 
 use super::description::{Description, Node};
+use super::image::Image;
 use super::key::Pattern;
 use super::learn::{Recipe, Refusal, Sample};
 use super::synthetic::{self, NUM_SETS};
@@ -66,12 +67,8 @@ impl Patches {
         }
     }
 
-    /// The nodes to be written, by number, for a call that the recipe is for.
-    pub(crate) fn apply(
-        &mut self,
-        recipe: usize,
-        addresses: &[u64],
-    ) -> impl Iterator<Item = (usize, &Node)> {
+    /// What to write for a call that the recipe is for.
+    pub(crate) fn apply(&mut self, recipe: usize, addresses: &[u64]) -> &Image {
         self.learnt[recipe].1.apply(addresses)
     }
 

@@ -7,6 +7,7 @@ use crate::cuda::module::param_sizes;
 use crate::cuda::symbols::{graph_edges, present};
 use crate::error::{Error, Result};
 use crate::graph::description::{Description, Kernel, Memset, Node};
+use crate::graph::image::Image;
 use cudarc::driver::sys::{
     self, CUDA_KERNEL_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUgraphNode, CUgraphNodeType,
     CUkernelNodeAttrID, CUkernelNodeAttrValue, CUresult,
@@ -196,58 +197,58 @@ impl Nodes {
         capture::nodes(graph.raw()).map(Nodes)
     }
 
-    /// Gives a node other parameters, for later launches of the executable.
+    /// Gives nodes other parameters, for later launches of the executable.
     ///
     /// # Safety
-    /// The graph is alive, and the executable was instantiated from it. The node was described
-    /// as one that differs from this in parameters only, and these may be launched.
+    /// The graph is alive, and the executable was instantiated from it. The nodes were described
+    /// as ones that differ from the image in addresses only, and these may be launched.
     pub(super) unsafe fn write(
         &self,
         executable: &Executable,
         context: sys::CUcontext,
-        index: usize,
-        data: &Node,
+        image: &Image,
     ) -> Result<()> {
-        let (executable, node) = (executable.raw(), self.0[index]);
-        let status = match data {
-            Node::Kernel(kernel) => {
-                let mut params: Vec<*mut c_void> = kernel
-                    .params
-                    .iter()
-                    .map(|param| param.as_ptr().cast_mut().cast())
-                    .collect();
-                let mut launch = MaybeUninit::<CUDA_KERNEL_NODE_PARAMS>::zeroed();
-                // SAFETY: plain data, for which zero is right in what is not set here. The
-                // driver reads the parameters, which have their sizes, during the call.
-                unsafe {
-                    let fields = launch.assume_init_mut();
-                    fields.func =
-                        ptr::without_provenance_mut::<c_void>(kernel.function as usize).cast();
-                    [fields.gridDimX, fields.gridDimY, fields.gridDimZ] = kernel.grid;
-                    [fields.blockDimX, fields.blockDimY, fields.blockDimZ] = kernel.block;
-                    fields.sharedMemBytes = kernel.shared;
-                    fields.kernelParams = params.as_mut_ptr();
-                    sys::cuGraphExecKernelNodeSetParams_v2(executable, node, launch.as_ptr())
-                }
-            }
-            Node::Memset(memset) => {
-                let params = CUDA_MEMSET_NODE_PARAMS {
-                    dst: memset.dst,
-                    pitch: 0,
-                    value: memset.value,
-                    elementSize: memset.element_size,
-                    width: memset.width as usize,
-                    height: memset.height as usize,
-                };
-                // SAFETY: the caller's promise.
-                unsafe { sys::cuGraphExecMemsetNodeSetParams(executable, node, &params, context) }
-            }
-            Node::Copy { .. } | Node::Other(_) => {
-                return Err(Error::internal("a node that is never patched"));
-            }
-        };
-        status
-            .result()
-            .map_err(|error| failed("cannot set the addresses of a node in a CUDA graph", error))
+        let executable = executable.raw();
+        let what = "cannot set the addresses of a node in a CUDA graph";
+        let mut params: Vec<*mut c_void> = Vec::new();
+        for kernel in &image.kernels {
+            params.clear();
+            params.extend(
+                image
+                    .params(kernel)
+                    .map(|at| at.cast_mut().cast::<c_void>()),
+            );
+            let mut launch = MaybeUninit::<CUDA_KERNEL_NODE_PARAMS>::zeroed();
+            // SAFETY: plain data, for which zero is right in what is not set here. The driver
+            // reads the parameters, which have their sizes, during the call.
+            let status = unsafe {
+                let fields = launch.assume_init_mut();
+                fields.func =
+                    ptr::without_provenance_mut::<c_void>(kernel.function as usize).cast();
+                [fields.gridDimX, fields.gridDimY, fields.gridDimZ] = kernel.grid;
+                [fields.blockDimX, fields.blockDimY, fields.blockDimZ] = kernel.block;
+                fields.sharedMemBytes = kernel.shared;
+                fields.kernelParams = params.as_mut_ptr();
+                let node = self.0[kernel.node];
+                sys::cuGraphExecKernelNodeSetParams_v2(executable, node, launch.as_ptr())
+            };
+            status.result().map_err(|error| failed(what, error))?;
+        }
+        for &(node, memset) in &image.memsets {
+            let params = CUDA_MEMSET_NODE_PARAMS {
+                dst: memset.dst,
+                pitch: 0,
+                value: memset.value,
+                elementSize: memset.element_size,
+                width: memset.width as usize,
+                height: memset.height as usize,
+            };
+            // SAFETY: the caller's promise.
+            let status = unsafe {
+                sys::cuGraphExecMemsetNodeSetParams(executable, self.0[node], &params, context)
+            };
+            status.result().map_err(|error| failed(what, error))?;
+        }
+        Ok(())
     }
 }

@@ -36,14 +36,10 @@ impl SiteGraphs {
         if *own != recipe {
             return Ok(false);
         }
-        let written = self
-            .patches
-            .apply(recipe, call.key)
-            .try_for_each(|(index, node)| {
-                // SAFETY: the executable's graph is alive, and its recipe was learnt from graphs
-                // that differ in parameters only.
-                unsafe { nodes.write(&captured.executable, call.context, index, node) }
-            });
+        let image = self.patches.apply(recipe, call.key);
+        // SAFETY: the executable's graph is alive, and its recipe was learnt from graphs that
+        // differ in addresses only.
+        let written = unsafe { nodes.write(&captured.executable, call.context, image) };
         if let Err(error) = written {
             self.patches.refuse(Refusal::Write(error.to_string()));
             return Ok(false);

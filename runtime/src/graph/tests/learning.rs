@@ -1,13 +1,15 @@
 //! Learning, on random bodies: what is learnt must be what a capture gives, and bodies
 //! that use addresses as more than addresses must be refused.
 
-use super::super::description::{Description, Node};
+use super::super::description::{Description, Kernel, Node};
+use super::super::image::Image;
 use super::super::key::Pattern;
 use super::super::learn::Refusal;
 use super::super::patches::Patches;
 use super::super::random::Random;
 use super::super::synthetic;
 use super::bodies::{Body, MISUSES, Misuse, Step, memset, moved, random_call, random_steps};
+use std::collections::BTreeMap;
 
 /// Learns from a body; the number of captures at made-up addresses, too.
 fn learn(body: &Body, addresses: &[u64], sizes: &[u64]) -> (Patches, Option<usize>, usize) {
@@ -20,6 +22,35 @@ fn learn(body: &Body, addresses: &[u64], sizes: &[u64]) -> (Patches, Option<usiz
         Ok(body.capture(made_up))
     });
     (patches, recipe, captures)
+}
+
+/// Writes an image into a graph as the driver would; how many nodes it has.
+fn write(graph: &mut Description, image: &Image) -> usize {
+    let kernels = image.kernels.iter().map(|written| {
+        let Node::Kernel(kernel) = &graph.nodes[written.node] else {
+            panic!("{written:?} of {:?}", graph.nodes[written.node])
+        };
+        let params = image.bytes(written);
+        assert_eq!(params.len(), image.params(written).count());
+        let kernel = Kernel {
+            function: written.function,
+            grid: written.grid,
+            block: written.block,
+            shared: written.shared,
+            attributes: kernel.attributes.clone(),
+            params,
+        };
+        (written.node, Node::Kernel(kernel))
+    });
+    let memsets = image.memsets.iter();
+    let memsets = memsets.map(|&(node, memset)| (node, Node::Memset(memset)));
+    let nodes: BTreeMap<_, _> = kernels.chain(memsets).collect();
+    assert_eq!(nodes.len(), image.kernels.len() + image.memsets.len());
+    let count = nodes.len();
+    for (number, node) in nodes {
+        graph.nodes[number] = node;
+    }
+    count
 }
 
 #[test]
@@ -39,13 +70,7 @@ fn sound_bodies_are_patched_to_what_a_capture_gives() {
         for _ in 0..4 {
             let call = moved(&pattern, &mut random);
             assert_eq!(patches.find(&call), Some(recipe), "{case}");
-            let mut last = None;
-            for (node, update) in patches.apply(recipe, &call) {
-                assert!(last < Some(node), "{case}");
-                last = Some(node);
-                graph.nodes[node] = update.clone();
-                nodes_written += 1;
-            }
+            nodes_written += write(&mut graph, patches.apply(recipe, &call));
             assert_eq!(graph, body.capture(&call), "{case}");
             patches.verify(recipe, &call, &graph).unwrap();
         }
@@ -234,11 +259,12 @@ fn our_own_copies_are_left_alone() {
     let real = capture(&addresses, 64);
     let mut patches = Patches::default();
     let recipe = patches.learn(&addresses, &[4], &real, |set| Ok(capture(set, 64)));
-    let written: Vec<_> = patches
-        .apply(recipe.unwrap(), &[512])
-        .map(|(n, _)| n)
-        .collect();
-    assert_eq!(written, [1]);
+    let image = patches.apply(recipe.unwrap(), &[512]);
+    assert!(image.kernels.is_empty());
+    let Node::Memset(expected) = memset(512) else {
+        unreachable!()
+    };
+    assert_eq!(image.memsets, [(1, expected)]);
 
     let mut patches = Patches::default();
     let mut bytes = 64;
