@@ -288,23 +288,25 @@ impl Check<'_> {
     fn stages(&mut self) {
         let callable = self.callable;
         let mode = callable.graph_mode.as_ref().map_or("Jax", |mode| mode.word);
+        let stage_in = callable.stage_in.as_deref().unwrap_or_default();
+        let stage_out = callable.stage_out.as_deref().unwrap_or_default();
         let unstaged = |check: &mut Self, key, references: &[Reference]| {
             let is_unstaged = !mode.starts_with("WarpStaged");
             if let (true, Some(first)) = (is_unstaged, references.first()) {
                 check.errors.push(first.at, diag::stage_unstaged(key, mode));
             }
         };
-        unstaged(self, "stage_in", &callable.stage_in);
-        unstaged(self, "stage_out", &callable.stage_out);
+        unstaged(self, "stage_in", stage_in);
+        unstaged(self, "stage_out", stage_out);
         if !callable.certain.in_outs {
             return;
         }
-        for Reference { param, at } in &callable.stage_in {
+        for Reference { param, at } in stage_in {
             let text = diag::stage_in_output(&callable.params[*param].name);
             let fact = callable.params[*param].is_operand();
             self.rule(fact, Question::IsOperand(*param), *at, text);
         }
-        for Reference { param, at } in &callable.stage_out {
+        for Reference { param, at } in stage_out {
             let text = diag::stage_out_input(&callable.params[*param].name);
             let fact = callable.params[*param].is_result();
             self.rule(fact, Question::IsResult(*param), *at, text);

@@ -46,8 +46,8 @@ pub(crate) fn keys(callable: &Callable) -> Option<TokenStream> {
         .graph_mode
         .as_ref()
         .map(|mode| format_ident!("{}", mode.word));
-    let stage_in = names(callable, &callable.stage_in);
-    let stage_out = names(callable, &callable.stage_out);
+    let stage_in = names(callable, callable.stage_in.as_deref());
+    let stage_out = names(callable, callable.stage_out.as_deref());
     let graph_cache_max = callable.graph_cache_max.as_ref().map(|max| match max {
         CacheMax::Limit(limit) => quote!(Limit(#limit)),
         CacheMax::Unlimited => quote!(Unlimited),
@@ -81,11 +81,8 @@ pub(crate) fn keys(callable: &Callable) -> Option<TokenStream> {
         graph_mode.is_some(),
         quote!(graph_mode: #private::GraphMode::#graph_mode),
     );
-    key(!callable.stage_in.is_empty(), quote!(stage_in: #stage_in));
-    key(
-        !callable.stage_out.is_empty(),
-        quote!(stage_out: #stage_out),
-    );
+    key(callable.stage_in.is_some(), quote!(stage_in: #stage_in));
+    key(callable.stage_out.is_some(), quote!(stage_out: #stage_out));
     key(
         graph_cache_max.is_some(),
         quote!(graph_cache_max: #private::GraphCacheMax::#graph_cache_max),
@@ -126,12 +123,13 @@ fn dim_tokens(private: &TokenStream, dim: &Dim) -> TokenStream {
     }
 }
 
-fn names(callable: &Callable, references: &[Reference]) -> TokenStream {
-    some_list(
-        references
+fn names(callable: &Callable, references: Option<&[Reference]>) -> TokenStream {
+    option(references.map(|references| {
+        let names = references
             .iter()
-            .map(|reference| &callable.params[reference.param].name),
-    )
+            .map(|reference| &callable.params[reference.param].name);
+        quote!(&[#(#names),*])
+    }))
 }
 
 /// `Some(&[...])`, or `None` for nothing.

@@ -162,7 +162,7 @@ use quote::quote;
 /// | `vjp` | the path of the callable that computes the derivative, a function with this attribute: see below | none |
 /// | `state` | the call that builds the `&State<S>` of each call site from static attributes: `Plan::new(k)`, which returns `S` or a `Result<S, E>` | none |
 /// | `graph_mode` | `None`, `Jax`, `Warp`, `WarpStaged`, `WarpStagedEx`: how CUDA graphs are used | `Jax` |
-/// | `stage_in`, `stage_out` | names of the arrays that are staged, in the staged modes | all |
+/// | `stage_in`, `stage_out` | names of the arrays that are staged, in the staged modes; `()` for none | all |
 /// | `graph_cache_max` | an integer or `unlimited`: how many CUDA graphs are kept | the runtime's |
 /// | `modules` | paths of the CUDA modules that the body uses | all of the crate's |
 /// | `preload` | `CurrentDevice`, `AllDevices`, `None`: where CUDA modules are loaded already when a program for a GPU is traced | `CurrentDevice` |

@@ -23,8 +23,9 @@ pub(crate) struct Callable {
     pub(crate) has_side_effect: bool,
     pub(crate) vjp: Option<Path>,
     pub(crate) graph_mode: Option<Choice<GraphMode>>,
-    pub(crate) stage_in: Vec<Reference>,
-    pub(crate) stage_out: Vec<Reference>,
+    /// None for all arrays; an empty list is for none of them.
+    pub(crate) stage_in: Option<Vec<Reference>>,
+    pub(crate) stage_out: Option<Vec<Reference>>,
     pub(crate) graph_cache_max: Option<CacheMax>,
     pub(crate) modules: Vec<Path>,
     pub(crate) preload: &'static str,

@@ -50,20 +50,12 @@ pub(crate) fn resolve(
     for reference in references("in_out", in_outs, &params, &mut certain.in_outs, errors) {
         params[reference.param].in_out = Some(reference.at);
     }
-    let stage_in = references(
-        "stage_in",
-        args.stage_in.get(errors),
-        &params,
-        &mut true,
-        errors,
-    );
-    let stage_out = references(
-        "stage_out",
-        args.stage_out.get(errors),
-        &params,
-        &mut true,
-        errors,
-    );
+    let (stage_in, stage_out) = (args.stage_in.get(errors), args.stage_out.get(errors));
+    let mut staged = |key, names: Option<Names>| {
+        names.map(|names| references(key, Some(names), &params, &mut true, errors))
+    };
+    let stage_in = staged("stage_in", stage_in);
+    let stage_out = staged("stage_out", stage_out);
 
     if let Some(rule) = args.output_dims.get(errors) {
         output_dims(rule, &params, &mut dims, errors);

@@ -79,6 +79,19 @@ fn the_description() {
 }
 
 #[test]
+fn an_empty_list_stages_nothing() {
+    let expansion = expand(
+        "graph_mode = WarpStaged, stage_in = ()",
+        "fn f(x: cuda::Array<f32, 1>, y: cuda::ArrayMut<f32, 1>) {}",
+    );
+    says(
+        &expansion,
+        &["stage_in: ::core::option::Option::Some(&[]),"],
+    );
+    assert!(!expansion.contains("stage_out"), "{expansion}");
+}
+
+#[test]
 fn the_keys() {
     let expansion = expand(
         r#"name = "other", graph_mode = WarpStaged, vmap_method = None, batch_dims = n,
