@@ -111,6 +111,16 @@ impl Driver {
         String::from_utf8_lossy(&text).into_owned()
     }
 
+    /// How many of the calls since the last arming were of the function of this name.
+    pub fn calls_of(&self, name: &str) -> u64 {
+        type Function = unsafe extern "C" fn(*const u8, usize) -> u64;
+        // SAFETY: as in `controls!`; the text has this length.
+        unsafe {
+            let function = self.0.get::<Function>(b"standin_calls_of");
+            function.expect("the stand-in has it")(name.as_ptr(), name.len())
+        }
+    }
+
     /// How many calls failed since the last arming, and the name of the last of them.
     pub fn failures(&self) -> (u64, String) {
         let mut name = [0; 64];

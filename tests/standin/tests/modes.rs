@@ -259,3 +259,83 @@ fn own_modes_are_those_with_graphs() {
         );
     }
 }
+
+mod staged {
+    use super::common::bodies::kernels;
+    use jax_callable::prelude::*;
+
+    macro_rules! staged {
+        ($($name:ident($($keys:tt)*))*) => {$(
+            /// y <- x + y and z <- x.
+            #[jax_callable(graph_mode = WarpStagedEx, in_out = y, $($keys)*)]
+            fn $name(
+                cx: &cuda::Context,
+                #[dims(n)] x: cuda::Array<f32, 1>,
+                #[dims(n)] mut y: cuda::ArrayMut<f32, 1>,
+                #[dims(n)] mut z: cuda::ArrayMut<f32, 1>,
+            ) -> Result<()> {
+                if x.is_empty() {
+                    return Ok(());
+                }
+                let n = u32::try_from(x.len())?;
+                let config = cuda::LaunchConfig::for_num_elems(n);
+                cx.stream().memset_zeros(&mut z)?;
+                // SAFETY: all arrays have `n` elements.
+                unsafe {
+                    kernels::axpy.launch(cx, config, n, 1.0, &x, &mut y)?;
+                    kernels::axpy.launch(cx, config, n, 1.0, &x, &mut z)
+                }
+            }
+        )*};
+    }
+    staged! {
+        stage_all()
+        stage_none(stage_in = (), stage_out = ())
+        stage_one_in(stage_in = x, stage_out = ())
+        stage_one_out(stage_in = (), stage_out = z)
+    }
+}
+
+#[test]
+fn copies_around_a_graph_are_graphs_and_no_calls_of_their_own() {
+    // How many graphs a call launches, and how many copies are in those around the body's.
+    for (name, len, launches, copies) in [
+        ("stage_all", N, 3, 4),
+        ("stage_none", N, 1, 0),
+        ("stage_one_in", N, 2, 1),
+        ("stage_one_out", N, 2, 1),
+        ("stage_all", 0, 1, 0),
+    ] {
+        let gpu = Gpu::begin(0);
+        let stream = gpu.stream(0);
+        let call = Target::find_cuda(name).unwrap().call();
+        let call = call.input_shape("x", [len]).input_shape("y", [len]);
+        let site = call.instantiate().unwrap();
+        let sets = [0, 3, 6].map(|seed| [0, 1, 2].map(|i| stream.array(&numbers(seed + i, N))));
+        for (call, set) in [0, 0, 1, 2, 2].into_iter().enumerate() {
+            let [x, y, z] = &sets[set];
+            let sum: Vec<_> = x.get().iter().zip(y.get()).map(|(x, y)| x + y).collect();
+            if call == 3 {
+                graphs(name).clear();
+            }
+            gpu.driver.arm(u64::MAX, 0);
+            let (operands, results) = ([x.address, y.address], [y.address, z.address]);
+            // SAFETY: the arrays have the sizes of the call site or more, and stay.
+            unsafe { site.execute(0, stream.raw(), &operands, &results) }.unwrap();
+            let what = format!("{name} of {len}, call {call}");
+            assert_eq!(gpu.driver.calls_of("cuGraphLaunch"), launches, "{what}");
+            // They are captured in the first call, and in the first after all was given up.
+            let captured = if call % 3 == 0 { copies } else { 0 };
+            let made = gpu.driver.calls_of("cuMemcpyDtoDAsync_v2");
+            assert_eq!(made, captured, "{what}");
+            // At the same addresses it also makes its context current, and orders two streams by
+            // two events.
+            if call == 1 || call == 4 {
+                assert_eq!(gpu.driver.calls(), launches + 5, "{what}");
+            }
+            stream.wait();
+            assert_eq!(y.get()[..len], sum[..len], "{what}");
+            assert_eq!(z.get()[..len], x.get()[..len], "{what}");
+        }
+    }
+}

@@ -76,6 +76,15 @@ extern "C" fn standin_calls() -> u64 {
     world().faults.count
 }
 
+/// How many of them were of the function of this name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn standin_calls_of(name: *const u8, len: usize) -> u64 {
+    // SAFETY: the caller's text has this length.
+    let name = unsafe { std::slice::from_raw_parts(name, len) };
+    let name = std::str::from_utf8(name).unwrap_or_default();
+    world().faults.counts.get(name).copied().unwrap_or(0)
+}
+
 /// How many calls failed since the last arming, and in `to` the name of the last of them, with a
 /// NUL behind it.
 #[unsafe(no_mangle)]

@@ -3,6 +3,7 @@
 use super::random::Random;
 use cudarc::driver::sys::CUresult;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 thread_local! {
     static IS_EXEMPT: Cell<bool> = const { Cell::new(false) };
@@ -17,6 +18,8 @@ pub(crate) fn set_exempt(is_exempt: bool) {
 pub(crate) struct Faults {
     /// How many calls were made since the last arming.
     pub(crate) count: u64,
+    /// The same of each function that was called.
+    pub(crate) counts: BTreeMap<&'static str, u64>,
     /// The call that fails, counted from 0.
     at: Option<(u64, CUresult)>,
     /// One in so many fails.
@@ -62,6 +65,7 @@ impl Faults {
         }
         let number = self.count;
         self.count += 1;
+        *self.counts.entry(name).or_default() += 1;
         let code = match (&self.at, &mut self.sometimes) {
             (Some((at, code)), _) => (*at == number).then_some(*code),
             (None, Some((random, one_in))) => {
