@@ -381,3 +381,85 @@ fn chosen_shapes() {
         .output_dims("out", [2, 2]);
     assert_eq!(call.run().unwrap().get::<u8>("out"), [3; 4]);
 }
+
+macro_rules! many {
+    ($($name:ident { $($number:ident)* } { $($input:ident)* })*) => {
+        /// The names of the numbers and of the inputs, in the order of the signatures.
+        const MANY: &[(&str, &[&str], &[&str])] =
+            &[$((stringify!($name), &[$(stringify!($number)),*], &[$(stringify!($input)),*])),*];
+        $(
+            /// A sum in which each parameter has another weight.
+            #[jax_callable]
+            #[expect(clippy::too_many_arguments, reason = "as many as there can be")]
+            fn $name(
+                $($number: i64,)*
+                $($input: cpu::Array<i64, 1>,)*
+                mut out: cpu::ArrayMut<i64, 1>,
+            ) {
+                for i in 0..out.len() {
+                    out[[i]] = weighted([$($number,)* $($input[[i]],)*]);
+                }
+            }
+        )*
+    };
+}
+
+many! {
+    // As many arrays as the short cut looks at, and numbers whose names come before our own
+    // attributes and after them.
+    many_numbers
+        {
+            p27 p26 p25 p24 p23 p22 p21 p20 p19 p18 p17 p16 p15 p14 p13 p12 p11 p10 p09 p08 p07
+            p06 p05 p04 p03 p02 p01 p00 b00 b01 b02 b03 b04 b05 b06 b07 b08 b09 b10 b11 b12 b13
+            b14 b15 b16 b17 b18 b19 b20 b21 b22 b23 b24 b25 b26 b27
+        }
+        { x0 x1 x2 x3 x4 x5 x6 }
+    many_arrays
+        {}
+        {
+            x0 x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 x11 x12 x13 x14 x15 x16 x17 x18 x19 x20 x21 x22
+            x23 x24 x25 x26 x27 x28 x29 x30 x31 x32 x33 x34 x35 x36 x37 x38 x39 x40 x41 x42 x43
+            x44 x45 x46 x47 x48 x49 x50 x51 x52 x53 x54 x55 x56 x57 x58 x59 x60 x61 x62
+        }
+}
+
+fn weighted(values: impl IntoIterator<Item = i64>) -> i64 {
+    (1..)
+        .zip(values)
+        .map(|(weight, value)| weight * value)
+        .sum()
+}
+
+#[test]
+fn as_many_parameters_as_there_can_be() {
+    let value = |i: usize| (7919 * i * i % 1009) as i64;
+    for &(name, numbers, inputs) in MANY {
+        assert_eq!(numbers.len() + inputs.len() + 1, 64);
+        let first = numbers.len();
+        let with_numbers = |call| {
+            let numbers = numbers.iter().enumerate();
+            numbers.fold(call, |call: Call, (i, name)| call.value(name, value(i)))
+        };
+        let expected =
+            |at: i64| weighted((0..63).map(|i| value(i) + if i < first { 0 } else { at }));
+        let mut one = with_numbers(call(name));
+        // Each second input has the batch.
+        let mut batch = with_numbers(call(name).batch_size(2));
+        for (i, input) in inputs.iter().enumerate() {
+            let value = value(first + i);
+            one = one.input(input, [2], &[value, value + 1]);
+            batch = match i % 2 {
+                0 => batch.input(input, [1], &[value]),
+                _ => batch.batched_input(input, [1], &[value, value + 1]),
+            };
+        }
+        assert_eq!(
+            one.run().unwrap().get::<i64>("out"),
+            [expected(0), expected(1)]
+        );
+        let odd = (first..63).filter(|i| (i - first) % 2 == 1);
+        let more = odd.map(|i| i as i64 + 1).sum::<i64>();
+        let got = batch.run().unwrap().get::<i64>("out");
+        assert_eq!(got, [expected(0), expected(0) + more], "{name}");
+    }
+}

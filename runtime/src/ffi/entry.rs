@@ -76,8 +76,9 @@ unsafe fn is_plain(
     }
     // SAFETY: the frame has all fields that this struct has, and nobody writes to them.
     let frame = unsafe { &*frame };
-    if frame.stage != sys::stage::EXECUTE
-        || !frame.extension_start.is_null()
+    // Extensions first: of the frame of a metadata query nothing else may be looked at.
+    if !frame.extension_start.is_null()
+        || frame.stage != sys::stage::EXECUTE
         || frame.api.is_null()
         || registration.plan.is_on_gpu()
     {
