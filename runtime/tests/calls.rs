@@ -431,6 +431,7 @@ fn weighted(values: impl IntoIterator<Item = i64>) -> i64 {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it takes as long there as all others")]
 fn as_many_parameters_as_there_can_be() {
     let value = |i: usize| (7919 * i * i % 1009) as i64;
     for &(name, numbers, inputs) in MANY {
