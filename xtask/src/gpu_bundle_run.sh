@@ -103,7 +103,9 @@ sanitize_some() {
     for ((try = 1; try <= tries; try++)); do
         "${check[@]}" -m pytest -p no:cacheprovider --junitxml="$report" "$@" >"$log" 2>&1
         status=$?
-        # A signal is the end of the checker: a program's end is its exit code.
+        # A signal is the end of the checker: a program's end is its exit code. The checker may also
+        # fail to start the program, or end in the middle of it, with an exit code of its own.
+        grep -qs "<testsuite " "$report" || [ $status = 9 ] || status=255
         [ $status -gt 128 ] || break
         rm -f "$report"
     done
@@ -113,8 +115,6 @@ sanitize_some() {
         sanitize_some $((number + half)) "${@:half+1}" && [ $status = 0 ]
         return
     fi
-    # The checker may fail to start the program, and end with 0.
-    grep -qs "<testsuite " "$report" || status=1
     if [ $status = 0 ] && grep -qE "<(failure|error)[ >]" "$report"; then status=1; fi
     found=$(tail -n 20 "$log" | grep -oE "[0-9]+ (passed|skipped)[^=]*" | head -1)
     case $status in

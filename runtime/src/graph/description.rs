@@ -58,6 +58,42 @@ impl Description {
     }
 }
 
+impl Node {
+    /// What another node does not have alike, in words, with this one's first; for errors.
+    pub(crate) fn difference(&self, other: &Node) -> String {
+        match (self, other) {
+            (Node::Kernel(one), Node::Kernel(other)) => one.difference(other),
+            _ => format!("{self:?} and {other:?}"),
+        }
+    }
+}
+
+impl Kernel {
+    fn difference(&self, other: &Kernel) -> String {
+        let launch = |kernel: &Kernel| (kernel.function, kernel.grid, kernel.block, kernel.shared);
+        if launch(self) != launch(other) {
+            return format!("launches {:x?} and {:x?}", launch(self), launch(other));
+        }
+        if self.attributes != other.attributes {
+            return "launch attributes".into();
+        }
+        let mut params = self.params.iter().zip(&other.params).enumerate();
+        let differing = params.find(|(_, (one, other))| one != other);
+        let Some((number, (one, other))) = differing else {
+            return "numbers of parameters".into();
+        };
+        let mut bytes = one.iter().zip(other);
+        let first = bytes.position(|(one, other)| one != other);
+        // All that is left of words, for addresses.
+        let start = first.unwrap_or(one.len().min(other.len())) & !7;
+        let rest = |param: &[u8]| param[start..param.len().min(start + 16)].to_vec();
+        let (len, one, other) = (one.len(), rest(one), rest(other));
+        format!(
+            "parameter {number} of {len} bytes, from byte {start} on: {one:02x?} and {other:02x?}"
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +105,30 @@ mod tests {
         assert_eq!(one.edges(), [(0, 1), (1, 2)]);
         assert_eq!(one, Description::new(nodes(), vec![(0, 1), (1, 2)]));
         assert_ne!(one, Description::new(nodes(), vec![(0, 1)]));
+    }
+
+    #[test]
+    fn differences_of_kernels_are_told() {
+        let kernel = |function, params: &[&[u8]]| {
+            let params = params.iter().map(|&param| param.into()).collect();
+            Node::Kernel(Kernel {
+                function,
+                grid: [1; 3],
+                block: [1; 3],
+                shared: 0,
+                attributes: Vec::new(),
+                params,
+            })
+        };
+        let mut other = [7; 20];
+        other[18] = 9;
+        let one = kernel(1, &[&[1], &[7; 20]]);
+        let expected = "parameter 1 of 20 bytes, from byte 16 on: \
+                        [07, 07, 07, 07] and [07, 07, 09, 07]";
+        assert_eq!(one.difference(&kernel(1, &[&[1], &other])), expected);
+        assert!(one.difference(&kernel(2, &[])).starts_with("launches (1, "));
+        assert_eq!(one.difference(&kernel(1, &[&[1]])), "numbers of parameters");
+        let copy = Node::Copy { bytes: 4 };
+        assert!(one.difference(&copy).ends_with("and Copy { bytes: 4 }"));
     }
 }

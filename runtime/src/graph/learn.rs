@@ -64,7 +64,7 @@ pub(crate) enum Refusal {
     /// A kernel's parameter, or a memset, looks like an address, but does not move.
     Fixed { node: usize },
     /// Another capture is not what was predicted, at this node.
-    Prediction(usize),
+    Prediction { node: usize, difference: String },
     /// The driver did not take what was to be written into a node.
     Write(String),
 }
@@ -84,9 +84,10 @@ impl fmt::Display for Refusal {
             Refusal::Fixed { node } => {
                 write!(f, "node {node} has an address that does not move")
             }
-            Refusal::Prediction(node) => {
-                write!(f, "node {node} is not what was learnt from other captures")
-            }
+            Refusal::Prediction { node, difference } => write!(
+                f,
+                "node {node} is not what was learnt from other captures: {difference}"
+            ),
             Refusal::Write(error) => write!(f, "{error}"),
         }
     }
@@ -161,9 +162,12 @@ impl Recipe {
         if own.nodes.len() != capture.nodes.len() || own.edges() != capture.edges() {
             return Err(Refusal::Structure);
         }
-        let mut pairs = own.nodes.iter().zip(&capture.nodes);
-        match pairs.position(|(own, captured)| own != captured) {
-            Some(node) => Err(Refusal::Prediction(node)),
+        let mut pairs = own.nodes.iter().zip(&capture.nodes).enumerate();
+        match pairs.find(|(_, (own, captured))| own != captured) {
+            Some((node, (own, captured))) => {
+                let difference = own.difference(captured);
+                Err(Refusal::Prediction { node, difference })
+            }
             None => Ok(()),
         }
     }

@@ -42,6 +42,6 @@ def start(count, work):
         for thread in threads:
             thread.join(timeout=120)
         assert not any(thread.is_alive() for thread in threads), "a thread hangs"
-        assert failures == []
+        assert not failures, [repr(failure) for failure in failures]
 
     return finish
