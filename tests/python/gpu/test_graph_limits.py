@@ -113,8 +113,8 @@ def test_ever_new_shapes(ops, numbers):
     assert sum(mix.graphs.statistics()["launches"] for mix in both) - launches == 10_000
     host, device = zip(*used, strict=True)
     print("host MB", [n >> 20 for n in host], "device MB", [n >> 20 for n in device])
-    # The first fill pools, which the driver makes larger by 2 MB at a time. JAX and XLA keep a little
-    # of each program themselves.
+    # The first fill pools, which the driver makes larger by 2 MB at a time. JAX and XLA keep a
+    # little of each program themselves.
     assert max(device[10:]) - max(device[:10]) <= 2 << 20
     assert host[-1] - host[9] < 16 << 20
 
