@@ -26,13 +26,11 @@ pub(crate) fn description(callable: &Callable) -> TokenStream {
 
 /// The description for when the program runs, see `text`.
 pub(crate) fn text_tokens(callable: &Callable) -> TokenStream {
-    let text = text::write(callable);
     // The line of the function, not of the attribute.
     let line = quote_spanned!(callable.ident.span()=> ::core::line!());
+    let text = format!(":{}", text::write(callable));
     quote! {
-        ::core::concat!(
-            #text, "\0", ::core::module_path!(), "\0", ::core::file!(), "\0", #line
-        )
+        ::core::concat!(#line, #text, ::core::module_path!(), "\0", ::core::file!())
     }
 }
 

@@ -43,6 +43,9 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
     });
     // A name of the expansion's own, which cannot hide the function.
     let call = Ident::new("call", Span::mixed_site());
+    // No method: that would be compiled in the unit of the type's module, and a unit costs a dev
+    // build more than what is in it.
+    let body = body_name(ident);
     let args = (0..callable.params.len()).map(|i| argument(callable, &call, i));
     // What the compiler says of the call, as that only `unsafe` may make it, is said there.
     let args = quote_spanned!(ident.span()=> (#(#args),*));
@@ -63,16 +66,17 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
                 const TEXT: &'static ::core::primitive::str = #text;
                 const TYPES: &'static [#private::ParamType] = &[#(#types),*];
                 const PACKED: &'static [#private::PackedType] =
-                    &#private::PackedType::all::<#count>(Self::TYPES);
+                    &#private::pack::<#count>(Self::TYPES);
                 const SLOT: *const #private::Slot = &raw const __SLOT;
                 #keys
                 #state
 
-                fn call<'call>(
-                    #call: &'call #private::Call<'call>,
-                ) -> ::core::result::Result<(), #krate::Error> {
-                    <#result as #private::IntoResult>::into_result(#ident #args)
-                }
+                const CALL: #private::Body = {
+                    fn #body<'call>(#call: &'call #private::Call<'call>) -> #krate::Result<()> {
+                        <#result as #private::IntoResult>::into_result(#ident #args)
+                    }
+                    #body
+                };
             }
             #krate::macros_version! { #VERSION }
             #too_many_dims
@@ -125,7 +129,7 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
             #[allow(unused_variables)]
             fn __state<'call>(
                 #call: &'call #private::Call<'call>,
-            ) -> ::core::result::Result<#private::Built, #krate::Error> {
+            ) -> #krate::Result<#private::Built> {
                 #(#names)*
                 use #krate::IntoState as __IntoState;
                 #into_state #build
@@ -142,7 +146,6 @@ pub(crate) fn fallback(callable: &Callable) -> TokenStream {
         ctx, vis, ident, ..
     } = callable;
     let private = ctx.private();
-    let krate = ctx.krate();
     let (module, def) = (module(vis, ident), def(ident));
     // Types that cannot be parameters are mistakes too.
     let params = callable.params.iter().filter(|param| param.has_traits);
@@ -159,11 +162,7 @@ pub(crate) fn fallback(callable: &Callable) -> TokenStream {
             const PACKED: &'static [#private::PackedType] = &[];
             const SLOT: *const #private::Slot = ::core::ptr::null();
 
-            fn call<'call>(
-                _: &'call #private::Call<'call>,
-            ) -> ::core::result::Result<(), #krate::Error> {
-                ::core::panic!()
-            }
+            const CALL: #private::Body = |_| ::core::panic!();
         }
     }
 }
@@ -178,6 +177,15 @@ fn module(vis: &Visibility, ident: &Ident) -> TokenStream {
             pub enum Def {}
         }
     }
+}
+
+/// The name of the function that calls the function, which must not hide it.
+fn body_name(function: &Ident) -> Ident {
+    let name = match function == "__call" {
+        true => "__call_it",
+        false => "__call",
+    };
+    Ident::new(name, Span::mixed_site())
 }
 
 /// The name of the module beside a function: the function's, if it hides no type.

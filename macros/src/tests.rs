@@ -62,9 +62,9 @@ fn the_description() {
             "pub(crate) mod saxpy { pub enum Def {} }",
             "impl P::Definition for saxpy::Def",
             r#"name: "saxpy","#,
-            // Name, document, names of dimensions, and of the last parameter, an in-out.
-            r#""5:saxpy25:y <- a x + y.\n\n Indented.1:1:n"#,
-            r#"1:y1:1:1:4:Name0:", "\0", ::core::module_path!(), "\0", ::core::file!(), "\0", ::core::line!()"#,
+            // Line, name, document, names of dimensions, and of the last parameter, an in-out.
+            r#"(::core::line!(), ":5:saxpy25:y <- a x + y.\n\n Indented.1:1:n"#,
+            r#"1:y1:1:1:4:Name0:", ::core::module_path!(), "\0", ::core::file!())"#,
             "&[ <f32 as P::FfiArg<'_>>::TYPE, <cpu::Array<f32, 1> as P::FfiArg<'_>>::TYPE,",
             r#"P::Param::new("y", Self::TYPES[2usize]).in_out()
                .dims(&[P::Dim::Name(0usize)])"#,

@@ -1,6 +1,7 @@
 //! The description as text: what the runtime makes its own of when it is asked for.
 //!
-//! Numbers are decimal and end with a colon; texts follow their number of bytes.
+//! Numbers are decimal and end with a colon; texts follow their number of bytes. The place in the
+//! source is added by the expansion: the line in front, module and file, with a NUL between, behind.
 
 use crate::model::{Callable, Dim, DimKind, Origin, Param};
 use std::fmt::Write;

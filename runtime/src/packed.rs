@@ -43,19 +43,19 @@ enum Count {
     Two,
 }
 
-impl PackedType {
-    /// Packs types.
-    pub const fn all<const N: usize>(types: &[ParamType]) -> [PackedType; N] {
-        const CONTEXT: PackedType = PackedType::of(<&Context as FfiArg>::TYPE);
-        let mut all = [CONTEXT; N];
-        let mut i = 0;
-        while i < N {
-            all[i] = PackedType::of(types[i]);
-            i += 1;
-        }
-        all
+/// Packs the types of all parameters.
+pub const fn pack<const N: usize>(types: &[ParamType]) -> [PackedType; N] {
+    const CONTEXT: PackedType = PackedType::of(<&Context as FfiArg>::TYPE);
+    let mut all = [CONTEXT; N];
+    let mut i = 0;
+    while i < N {
+        all[i] = PackedType::of(types[i]);
+        i += 1;
     }
+    all
+}
 
+impl PackedType {
     const fn of(ty: ParamType) -> PackedType {
         let (form, dtype) = match ty.value {
             None => {
@@ -142,17 +142,17 @@ const fn size(size: usize) -> u32 {
 /// If the attribute did not write it.
 pub(crate) fn unpack(text: &'static str, types: &[PackedType], keys: &Callable) -> Callable {
     let mut reader = Reader(text);
+    let line = reader.number();
     let (name, doc) = (reader.text(), reader.text());
     let dim_names = reader.list(Reader::text);
     let params = types.iter().map(|ty| reader.param(ty.unpack()));
     let params = params.collect::<Vec<_>>().leak();
-    let mut place = reader.0.split('\0').skip(1);
-    let mut next = || place.next().expect("it was written");
+    let (module, file) = reader.0.split_once('\0').expect("it was written");
     Callable {
         name,
-        module: next(),
-        file: next(),
-        line: next().parse().expect("it was a number"),
+        module,
+        file,
+        line,
         doc,
         params,
         dim_names,

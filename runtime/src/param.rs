@@ -110,13 +110,18 @@ static_numbers! {
         |value| [value.re.to_bits(), value.im.to_bits()];
 }
 
+/// The function that takes the parameters of a call, which was checked against the description,
+/// and runs the callable with them. Its errors are the callable's. Nobody else is given a [`Call`],
+/// so that this is not `unsafe`, and neither is the call of the callable in it.
+pub type Body = for<'a> fn(&'a Call<'a>) -> Result<()>;
+
 /// The function that builds a state. Its errors are the constructor's.
 pub type BuildState = for<'a> fn(&'a Call<'a>) -> Result<Built>;
 
 /// What the attribute implements for the type in the hidden module of a callable.
 ///
 /// # Safety
-/// `CALLABLE` describes the very parameters that `call` takes, each at its position, and once;
+/// `CALLABLE` describes the very parameters that `CALL` takes, each at its position, and once;
 /// `TEXT`, `TYPES`, `PACKED` and `KEYS` say the same. `STATE` takes only those that are known to it. `SLOT` is a
 /// static that is of this type alone.
 pub unsafe trait Definition: Sized {
@@ -148,13 +153,8 @@ pub unsafe trait Definition: Sized {
         slot::of::<Self>().get().callable
     }
 
-    /// Runs the function with the parameters of a call, which was checked against the
-    /// description. Nobody else is given a [`Call`], so that this is not `unsafe`, and neither
-    /// is the call of the function in it.
-    ///
-    /// # Errors
-    /// The function's.
-    fn call<'a>(call: &'a Call<'a>) -> Result<()>;
+    /// Runs the function with the parameters of a call.
+    const CALL: Body;
 }
 
 /// What a callable may return: `()` or `Result<(), E>` with `E: Into<Error>`.

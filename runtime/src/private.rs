@@ -3,8 +3,8 @@
 pub use crate::check;
 pub use crate::ffi::frame::Call;
 pub use crate::ffi::slot::Slot;
-pub use crate::packed::PackedType;
-pub use crate::param::{BuildState, Definition, FfiArg, IntoResult};
+pub use crate::packed::{PackedType, pack};
+pub use crate::param::{Body, BuildState, Definition, FfiArg, IntoResult};
 pub use crate::registry::Declaration;
 #[cfg(feature = "_cuda")]
 pub use crate::registry::ModuleRegistration;

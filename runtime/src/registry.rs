@@ -1,11 +1,11 @@
 //! The callables that are linked into this library.
 
-use crate::ffi::entry::{self, Body};
+use crate::ffi::entry;
 use crate::ffi::slot::{self, Slot};
 use crate::ffi::sys;
 use crate::manifest;
 use crate::packed::{self, PackedType};
-use crate::param::{BuildState, Definition};
+use crate::param::{Body, BuildState, Definition};
 use crate::plan::Plan;
 use crate::signature::{Callable, Platform};
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ impl Declaration {
             types: D::PACKED,
             keys: D::KEYS,
             build_state: D::STATE,
-            body: D::call,
+            body: D::CALL,
             slot: slot::of::<D>(),
             handler: entry::handler::<D>,
             absent: entry::absent::<D>,

@@ -18,9 +18,6 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-/// The function, with the parameters of a call that was checked.
-pub(crate) type Body = for<'a> fn(&'a Call<'a>) -> Result<()>;
-
 /// The handler of a callable, for all stages. All that it does is out of line, for it is
 /// compiled for each callable.
 pub(crate) unsafe extern "C" fn handler<D: Definition>(

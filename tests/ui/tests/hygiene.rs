@@ -50,6 +50,11 @@ mod names {
         y.copy_from_slice(&x);
     }
 
+    #[jax_callable]
+    pub(crate) fn __call(x: cpu::Array<f32, 1>, mut y: cpu::ArrayMut<f32, 1>) {
+        y.copy_from_slice(&x);
+    }
+
     #[jax_callable(name = "Option")]
     #[allow(non_snake_case)]
     pub(crate) fn Option(x: cpu::Array<f32, 1>, mut y: cpu::ArrayMut<f32, 1>) {
@@ -69,7 +74,7 @@ mod names {
 
 #[test]
 fn names() {
-    for name in ["f32", "call", "Option", "core_"] {
+    for name in ["f32", "call", "__call", "Option", "core_"] {
         assert_eq!(run(name), [1.0, 2.0], "{name}");
     }
     let target = Target::find("str").unwrap().call();
@@ -96,7 +101,7 @@ fn names() {
     let outcome = target.input("x", [1], &[4.0_f32]).run().unwrap();
     assert_eq!(outcome.get::<f32>("größe"), [4.0; 3]);
     let _ = (names::f32, names::str, names::r#loop, names::call);
-    let _ = (names::Option, names::core, names::überall);
+    let _ = (names::__call, names::Option, names::core, names::überall);
 }
 
 mod outer {
