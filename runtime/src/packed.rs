@@ -10,6 +10,10 @@ use crate::param::FfiArg;
 use crate::signature::{
     BufferType, Callable, Dim, DimOp, Kind, Length, Param, ParamType, Platform, StaticType,
 };
+use std::str::FromStr;
+
+#[cfg(test)]
+mod tests;
 
 /// A [`ParamType`] without pointers.
 #[derive(Clone, Copy, Debug)]
@@ -136,19 +140,20 @@ const fn size(size: usize) -> u32 {
     size as u32
 }
 
-/// The description that the attribute wrote, with what its keys say.
-///
-/// # Panics
-/// If the attribute did not write it.
-pub(crate) fn unpack(text: &'static str, types: &[PackedType], keys: &Callable) -> Callable {
+/// The description that the attribute wrote, with what its keys say; none if this is not one.
+pub(crate) fn unpack(
+    text: &'static str,
+    types: &[PackedType],
+    keys: &Callable,
+) -> Option<Callable> {
     let mut reader = Reader(text);
-    let line = reader.number();
-    let (name, doc) = (reader.text(), reader.text());
-    let dim_names = reader.list(Reader::text);
+    let line = reader.number()?;
+    let (name, doc) = (reader.text()?, reader.text()?);
+    let dim_names = reader.list(Reader::text)?;
     let params = types.iter().map(|ty| reader.param(ty.unpack()));
-    let params = params.collect::<Vec<_>>().leak();
-    let (module, file) = reader.0.split_once('\0').expect("it was written");
-    Callable {
+    let params = params.collect::<Option<Vec<_>>>()?.leak();
+    let (module, file) = reader.0.split_once('\0')?;
+    Some(Callable {
         name,
         module,
         file,
@@ -157,50 +162,53 @@ pub(crate) fn unpack(text: &'static str, types: &[PackedType], keys: &Callable) 
         params,
         dim_names,
         ..*keys
-    }
+    })
 }
 
 struct Reader(&'static str);
 
 impl Reader {
-    fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(&mut self) -> T {
-        let (number, rest) = self.0.split_once(':').expect("it was written");
+    fn number<T: FromStr>(&mut self) -> Option<T> {
+        let (number, rest) = self.0.split_once(':')?;
         self.0 = rest;
-        number.parse().expect("it was a number")
+        number.parse().ok()
     }
 
-    fn text(&mut self) -> &'static str {
-        let len = self.number();
-        let (text, rest) = self.0.split_at(len);
+    fn text(&mut self) -> Option<&'static str> {
+        let len = self.number()?;
+        let (text, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
-        text
+        Some(text)
     }
 
     /// The list lives as long as the library.
-    fn list<T>(&mut self, read: impl Fn(&mut Reader) -> T) -> &'static [T] {
-        let len: usize = self.number();
-        (0..len).map(|_| read(self)).collect::<Vec<_>>().leak()
+    fn list<T>(&mut self, read: impl Fn(&mut Reader) -> Option<T>) -> Option<&'static [T]> {
+        let len: usize = self.number()?;
+        let list = (0..len).map(|_| read(self)).collect::<Option<Vec<_>>>()?;
+        Some(list.leak())
     }
 
-    fn param(&mut self, ty: ParamType) -> Param {
-        let param = Param::new(self.text(), ty);
-        let param = match self.number() {
+    fn param(&mut self, ty: ParamType) -> Option<Param> {
+        let param = Param::new(self.text()?, ty);
+        let param = match self.number()? {
             0_u8 => param,
-            _ => param.in_out(),
+            1 => param.in_out(),
+            _ => return None,
         };
-        match self.number() {
+        Some(match self.number()? {
             0_u8 => param,
-            1 => param.dims(self.list(Reader::dim)),
-            _ => param.output_dims(self.list(Reader::dim)),
-        }
+            1 => param.dims(self.list(Reader::dim)?),
+            2 => param.output_dims(self.list(Reader::dim)?),
+            _ => return None,
+        })
     }
 
-    fn dim(&mut self) -> Dim {
-        let op = match self.text() {
-            "Const" => return Dim::Const(self.number()),
-            "Name" => return Dim::Name(self.number()),
-            "Axis" => return Dim::Axis(self.number(), self.number()),
-            "Scalar" => return Dim::Scalar(self.number()),
+    fn dim(&mut self) -> Option<Dim> {
+        let op = match self.text()? {
+            "Const" => return self.number().map(Dim::Const),
+            "Name" => return self.number().map(Dim::Name),
+            "Axis" => return Some(Dim::Axis(self.number()?, self.number()?)),
+            "Scalar" => return self.number().map(Dim::Scalar),
             "Add" => DimOp::Add,
             "Sub" => DimOp::Sub,
             "Mul" => DimOp::Mul,
@@ -209,9 +217,9 @@ impl Reader {
             "DivCeil" => DimOp::DivCeil,
             "Min" => DimOp::Min,
             "Max" => DimOp::Max,
-            other => unreachable!("{other} was written"),
+            _ => return None,
         };
-        let mut operand = || -> &'static Dim { Box::leak(Box::new(self.dim())) };
-        Dim::Op(op, operand(), operand())
+        let mut operand = || -> Option<&'static Dim> { Some(Box::leak(Box::new(self.dim()?))) };
+        Some(Dim::Op(op, operand()?, operand()?))
     }
 }

@@ -18,7 +18,7 @@ pub(crate) const ABI_VERSION: u32 = 1;
 
 /// What the attribute submits of a callable.
 pub struct Declaration {
-    text: &'static str,
+    pub(crate) text: &'static str,
     types: &'static [PackedType],
     keys: Option<&'static Callable>,
     build_state: Option<BuildState>,
@@ -45,10 +45,15 @@ impl Declaration {
         }
     }
 
-    fn registration(&'static self) -> &'static Registration {
+    pub(crate) fn registration(&'static self) -> &'static Registration {
         self.slot.get_or_fill(|| {
             let keys = self.keys.unwrap_or(&Callable::DEFAULT);
-            let callable = packed::unpack(self.text, self.types, keys);
+            let Some(callable) = packed::unpack(self.text, self.types, keys) else {
+                entry::fatal(&format!(
+                    "internal error: {:?} is not the description of a callable",
+                    self.text
+                ))
+            };
             Registration {
                 body: self.body,
                 plan: Plan::new(&callable),

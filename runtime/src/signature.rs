@@ -1,7 +1,14 @@
 //! The static description of a callable, which the attribute writes in const context.
 
 use crate::check::{is_operand, is_result};
-use crate::dtype::DataType;
+
+mod dim;
+mod graph_mode;
+mod param_type;
+
+pub use dim::{Dim, DimOp};
+pub use graph_mode::{GraphCacheMax, GraphMode};
+pub use param_type::{BufferType, Kind, Length, ParamType, StaticType};
 
 /// Where a handler runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,105 +35,6 @@ impl Platform {
             Platform::Cuda => Platform::Cpu,
         }
     }
-}
-
-/// What a parameter's type makes of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `&cpu::Context` or `&cuda::Context`.
-    Context,
-    /// `Array<T, N>`: an operand.
-    Array,
-    /// `ArrayMut<T, N>`: a result, and an operand as well if it is an in-out.
-    ArrayMut,
-    /// `Scratch<T, N>`: a result that only the body sees.
-    Scratch,
-    /// A static attribute.
-    Static,
-    /// `&State<S>`.
-    State,
-    /// `&PerDevice<S>`.
-    PerDevice,
-}
-
-/// How many values a static attribute holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
-    /// One value.
-    One,
-    /// `&[T]`.
-    Slice,
-    /// `[T; K]`.
-    Fixed(usize),
-}
-
-/// The type of a static attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StaticType {
-    /// Numbers and booleans.
-    Number(DataType, Length),
-    /// `&str`.
-    Str,
-}
-
-/// What is known of a parameter from its type alone.
-#[derive(Clone, Copy, Debug)]
-pub struct ParamType {
-    /// What the type makes of the parameter.
-    pub kind: Kind,
-    /// The platform the type belongs to, none for static attributes and state.
-    pub platform: Option<Platform>,
-    /// The element type of an array.
-    pub dtype: Option<DataType>,
-    /// The number of an array's own dimensions.
-    pub rank: usize,
-    /// The packed dimensions that follow them.
-    pub packed: &'static [usize],
-    /// What a call's buffer is compared with.
-    pub buffer: BufferType,
-    /// The type of a static attribute.
-    pub value: Option<StaticType>,
-}
-
-/// An array type as plain numbers, small, for it is read in every call.
-#[derive(Clone, Copy, Debug)]
-pub struct BufferType {
-    /// XLA's number of the element type.
-    pub dtype: i32,
-    /// Bytes of a scalar.
-    pub size: u16,
-    /// Bytes that the data must be aligned to, less one.
-    pub align_mask: u16,
-    /// Dimensions, the packed ones included.
-    pub rank: u16,
-    /// Packed dimensions.
-    pub packed: u16,
-}
-
-impl BufferType {
-    pub(crate) const fn new(
-        dtype: DataType,
-        rank: usize,
-        packed: &[usize],
-        align_mask: u16,
-    ) -> BufferType {
-        BufferType {
-            dtype: dtype as i32,
-            size: dtype.size() as u16,
-            align_mask,
-            rank: (rank + packed.len()) as u16,
-            packed: packed.len() as u16,
-        }
-    }
-
-    /// For parameters that have no buffer.
-    pub const NONE: BufferType = BufferType {
-        dtype: 0,
-        size: 0,
-        align_mask: 0,
-        rank: 0,
-        packed: 0,
-    };
 }
 
 /// A parameter of a callable.
@@ -172,105 +80,6 @@ impl Param {
             _ => self,
         }
     }
-}
-
-/// An expression for a dimension.
-#[derive(Debug)]
-pub enum Dim {
-    /// A number.
-    Const(i64),
-    /// A named dimension, by position in [`Callable::dim_names`].
-    Name(usize),
-    /// An axis of an array parameter, by the position of the parameter.
-    Axis(usize, usize),
-    /// An integer static attribute, by the position of the parameter.
-    Scalar(usize),
-    /// Arithmetic.
-    Op(DimOp, &'static Dim, &'static Dim),
-}
-
-/// Arithmetic on dimensions: 64-bit signed, checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DimOp {
-    /// `a + b`
-    Add,
-    /// `a - b`
-    Sub,
-    /// `a * b`
-    Mul,
-    /// `a / b`, rounded down
-    Div,
-    /// `a % b`, with the sign of `b`
-    Rem,
-    /// `a.div_ceil(b)`
-    DivCeil,
-    /// `a.min(b)`
-    Min,
-    /// `a.max(b)`
-    Max,
-}
-
-impl DimOp {
-    /// Its name in the manifest.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DimOp::Add => "+",
-            DimOp::Sub => "-",
-            DimOp::Mul => "*",
-            DimOp::Div => "/",
-            DimOp::Rem => "%",
-            DimOp::DivCeil => "div_ceil",
-            DimOp::Min => "min",
-            DimOp::Max => "max",
-        }
-    }
-}
-
-/// How CUDA graphs are used by a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GraphMode {
-    /// The body runs on XLA's stream at every call.
-    None,
-    /// XLA may capture the body into its own command buffers.
-    Jax,
-    /// A graph of our own, updated when buffers move.
-    Warp,
-    /// A graph of our own over staging buffers, with the copies as graph nodes.
-    WarpStaged,
-    /// A graph of our own over staging buffers, with the copies around it.
-    WarpStagedEx,
-}
-
-impl GraphMode {
-    /// Whether the graphs are our own, not XLA's.
-    pub const fn is_own(self) -> bool {
-        match self {
-            GraphMode::None | GraphMode::Jax => false,
-            GraphMode::Warp | GraphMode::WarpStaged | GraphMode::WarpStagedEx => true,
-        }
-    }
-
-    /// Its name in the attribute and the manifest.
-    pub const fn name(self) -> &'static str {
-        match self {
-            GraphMode::None => "None",
-            GraphMode::Jax => "Jax",
-            GraphMode::Warp => "Warp",
-            GraphMode::WarpStaged => "WarpStaged",
-            GraphMode::WarpStagedEx => "WarpStagedEx",
-        }
-    }
-}
-
-/// How many graphs a target keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GraphCacheMax {
-    /// The runtime's default, looked up at use.
-    Default,
-    /// This many.
-    Limit(u64),
-    /// No limit.
-    Unlimited,
 }
 
 /// A module of kernels that a callable names.

@@ -410,7 +410,7 @@ fn panic_message(payload: &(dyn Any + Send)) -> String {
 
 /// Ends the process where no error can be reported and success would be a lie.
 #[cold]
-pub(super) fn fatal(message: &str) -> ! {
+pub(crate) fn fatal(message: &str) -> ! {
     eprintln!("jax-callable: {message}");
     std::process::abort();
 }

@@ -1,6 +1,7 @@
-//! What a handler cannot report, because its host gave it nothing to do so.
+//! What cannot be reported: a host gave a handler nothing to do so, or there is no handler yet.
 
 use super::*;
+use crate::registry::Declaration;
 #[cfg(unix)]
 use std::process::Command;
 use std::ptr;
@@ -16,6 +17,10 @@ fn child() {
     if missing == "a frame" {
         // SAFETY: null is what the handler must notice.
         unsafe { entry::handler::<Def>(ptr::null_mut()) };
+    } else if missing == "a description" {
+        let mut damaged = Declaration::new::<Def>();
+        damaged.text = "1:5:saxp";
+        Box::leak(Box::new(damaged)).registration();
     } else {
         let mut case = Case::new();
         // SAFETY: as above.
@@ -29,15 +34,25 @@ fn child() {
 #[cfg(unix)]
 #[test]
 #[cfg_attr(miri, ignore = "it starts processes")]
-fn a_host_that_gives_nothing_ends_the_process() {
+fn what_cannot_be_reported_ends_the_process() {
     use std::os::unix::process::ExitStatusExt;
 
-    for missing in ["a frame", "its API table"] {
+    for (missing, expected) in [
+        ("a frame", "XLA called a handler without a frame"),
+        (
+            "its API table",
+            "XLA called a handler without its API table",
+        ),
+        (
+            "a description",
+            "internal error: \"1:5:saxp\" is not the description of a callable",
+        ),
+    ] {
         let mut child = Command::new(std::env::current_exe().unwrap());
         child.args(["--exact", "ffi::tests::aborts::child", "--nocapture"]);
         let output = child.env(CHILD, missing).output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr);
-        let expected = format!("jax-callable: XLA called a handler without {missing}");
+        let expected = format!("jax-callable: {expected}");
         assert!(text.contains(&expected), "{text}");
         const SIGABRT: i32 = 6;
         assert_eq!(output.status.signal(), Some(SIGABRT), "{text}");
