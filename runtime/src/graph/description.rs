@@ -34,6 +34,9 @@ pub(crate) struct Kernel {
     pub(crate) attributes: Vec<u8>,
     /// The bytes of each parameter.
     pub(crate) params: Vec<Box<[u8]>>,
+    /// Words among these, by parameter and offset, that point into the stack of the host's thread,
+    /// at what was gone when the capture was over: their value says nothing.
+    pub(crate) stack_words: Vec<(usize, usize)>,
 }
 
 /// A memset of `height` rows of `width` elements.
@@ -56,6 +59,17 @@ impl Description {
     pub(crate) fn edges(&self) -> &[(u32, u32)] {
         &self.edges
     }
+
+    /// The same graph, but with the words of `model` where both have words of a stack.
+    pub(crate) fn with_stack_of(&self, model: &Description) -> Description {
+        let mut graph = self.clone();
+        for nodes in graph.nodes.iter_mut().zip(&model.nodes) {
+            if let (Node::Kernel(kernel), Node::Kernel(model)) = nodes {
+                kernel.take_stack_of(model);
+            }
+        }
+        graph
+    }
 }
 
 impl Node {
@@ -69,6 +83,15 @@ impl Node {
 }
 
 impl Kernel {
+    fn take_stack_of(&mut self, model: &Kernel) {
+        for word @ &(param, offset) in &self.stack_words {
+            if model.stack_words.contains(word) {
+                let word = offset..offset + 8;
+                self.params[param][word.clone()].copy_from_slice(&model.params[param][word]);
+            }
+        }
+    }
+
     fn difference(&self, other: &Kernel) -> String {
         let launch = |kernel: &Kernel| (kernel.function, kernel.grid, kernel.block, kernel.shared);
         if launch(self) != launch(other) {
@@ -118,6 +141,7 @@ mod tests {
                 shared: 0,
                 attributes: Vec::new(),
                 params,
+                stack_words: Vec::new(),
             })
         };
         let mut other = [7; 20];

@@ -112,13 +112,14 @@ impl Recipe {
         {
             return Err(Refusal::Structure);
         }
+        let second_graph = second.graph.with_stack_of(first.graph);
         let buffers = Buffers {
             first: first.addresses,
             second: second.addresses,
             sizes: pattern.sizes(),
         };
         let mut slots = Vec::new();
-        for (node, pair) in (0..).zip(first.graph.nodes.iter().zip(&second.graph.nodes)) {
+        for (node, pair) in (0..).zip(first.graph.nodes.iter().zip(&second_graph.nodes)) {
             learn_node(node, pair, &buffers, &mut slots)?;
         }
         let mut recipe = Recipe {
@@ -159,6 +160,7 @@ impl Recipe {
     ) -> Result<(), Refusal> {
         self.write(addresses);
         let own = &self.graph;
+        let capture = capture.with_stack_of(own);
         if own.nodes.len() != capture.nodes.len() || own.edges() != capture.edges() {
             return Err(Refusal::Structure);
         }

@@ -109,8 +109,27 @@ fn kernel(node: CUgraphNode) -> Result<Option<Kernel>> {
         block: [params.blockDimX, params.blockDimY, params.blockDimZ],
         shared: params.sharedMemBytes,
         attributes,
+        stack_words: stack_words(&bytes),
         params: bytes,
     }))
+}
+
+/// The words of parameters that point into the stack of this thread. Bodies ran on it, and are over.
+fn stack_words(params: &[Box<[u8]>]) -> Vec<(usize, usize)> {
+    /// So far from here, up or down, is a stack: smaller than any that runs a body.
+    const NEAR: u64 = 256 << 10;
+    let local = 0_u8;
+    let here = (&raw const local).addr() as u64;
+    let mut found = Vec::new();
+    for (param, bytes) in params.iter().enumerate() {
+        for (word, bytes) in bytes.chunks_exact(8).enumerate() {
+            let value = bytes.first_chunk().copied().map(u64::from_ne_bytes);
+            if value.is_some_and(|value| value.abs_diff(here) < NEAR) {
+                found.push((param, 8 * word));
+            }
+        }
+    }
+    found
 }
 
 fn kernel_params(node: CUgraphNode) -> Result<CUDA_KERNEL_NODE_PARAMS> {

@@ -68,7 +68,7 @@ pub(super) struct Body {
     pub(super) calls: Cell<u64>,
 }
 
-fn kernel(params: Vec<Vec<u8>>) -> Kernel {
+pub(super) fn kernel(params: Vec<Vec<u8>>) -> Kernel {
     Kernel {
         function: 0x5555_0000_1000 + 64 * params.len() as u64,
         grid: [1 + params.len() as u32, 1, 1],
@@ -76,10 +76,11 @@ fn kernel(params: Vec<Vec<u8>>) -> Kernel {
         shared: 0,
         attributes: vec![1, 2, 3],
         params: params.into_iter().map(Vec::into_boxed_slice).collect(),
+        stack_words: Vec::new(),
     }
 }
 
-fn word(value: u64) -> Vec<u8> {
+pub(super) fn word(value: u64) -> Vec<u8> {
     value.to_ne_bytes().to_vec()
 }
 

@@ -8,7 +8,9 @@ use super::super::learn::Refusal;
 use super::super::patches::Patches;
 use super::super::random::Random;
 use super::super::synthetic;
-use super::bodies::{Body, MISUSES, Misuse, Step, memset, moved, random_call, random_steps};
+use super::bodies::{
+    Body, MISUSES, Misuse, Step, kernel, memset, moved, random_call, random_steps, word,
+};
 use std::collections::BTreeMap;
 
 /// Learns from a body; the number of captures at made-up addresses, too.
@@ -39,6 +41,7 @@ fn write(graph: &mut Description, image: &Image) -> usize {
             shared: written.shared,
             attributes: kernel.attributes.clone(),
             params,
+            stack_words: kernel.stack_words.clone(),
         };
         (written.node, Node::Kernel(kernel))
     });
@@ -274,4 +277,47 @@ fn our_own_copies_are_left_alone() {
         Ok(capture(set, bytes))
     });
     assert_eq!((recipe, patches.refusal()), (None, Some(&Refusal::Node(0))));
+}
+
+/// cuBLAS gives some kernels the address of a variable of its own, which they do not use.
+#[test]
+fn what_points_into_a_stack_says_nothing() {
+    let addresses = [0x7f00_0000_0000];
+    let learn = |stack_words: fn(u64) -> Vec<(usize, usize)>| {
+        let mut calls = 0;
+        let mut capture = move |seen: &[u64]| {
+            calls += 1;
+            let pair = [word(3), word(0x7ffd_0000_0000 + 16 * calls)].concat();
+            let kernel = Kernel {
+                stack_words: stack_words(calls),
+                ..kernel(vec![word(seen[0]), pair])
+            };
+            Description::new(vec![Node::Kernel(kernel)], Vec::new())
+        };
+        let mut patches = Patches::default();
+        let real = capture(&addresses);
+        let recipe = patches.learn(&addresses, &[4], &real, |set| Ok(capture(set)));
+        (patches, recipe, capture)
+    };
+
+    let (mut patches, recipe, mut capture) = learn(|_| vec![(1, 8)]);
+    let (recipe, moved) = (recipe.unwrap(), [0x7f00_0000_0200]);
+    let image = patches.apply(recipe, &moved);
+    let params = image.bytes(&image.kernels[0]);
+    assert_eq!(*params[0], *word(moved[0]));
+    assert_eq!(params[1][..8], *word(3));
+    // Of the first capture at made-up addresses, not nothing: a null pointer may say something.
+    assert_eq!(params[1][8..], *word(0x7ffd_0000_0020));
+    patches.verify(recipe, &moved, &capture(&moved)).unwrap();
+
+    let refused = Some(&Refusal::Param { node: 0, param: 1 });
+    for stack_words in [
+        |_| vec![],
+        |_| vec![(1, 0)],
+        |calls| if calls % 2 == 0 { vec![(1, 8)] } else { vec![] },
+    ] as [fn(u64) -> _; 3]
+    {
+        let (patches, recipe, _) = learn(stack_words);
+        assert_eq!((recipe, patches.refusal()), (None, refused));
+    }
 }
