@@ -94,6 +94,7 @@ fn other_bodies_give_the_numbers_in_all_modes() {
             for (body, expected) in [
                 ("distance", sum as fn(f32, f32) -> f32),
                 ("halves", |x, _| 3.0 * x),
+                ("on_stack", sum),
                 ("allocate", sum),
                 ("fork", sum),
                 ("scratch", sum),
@@ -127,6 +128,7 @@ fn other_bodies_give_the_numbers_in_all_modes() {
 fn bodies_that_are_not_understood_are_updated_and_never_patched() {
     for (body, is_patched, instantiations) in [
         ("halves", true, 1),
+        ("on_stack", true, 1),
         ("distance", false, 1),
         ("fork", true, 1),
         // Graphs with allocations cannot be updated.

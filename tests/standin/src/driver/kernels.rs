@@ -63,6 +63,21 @@ static KERNELS: &[Kernel] = &[
             Ok(())
         },
     },
+    // z <- x + y, and an address that is not used
+    Kernel {
+        name: "add_unused",
+        params: &[4, 8, 8, 8, 8],
+        run: |launch| {
+            let n = launch.number(0)?;
+            let (x, y, z) = (
+                launch.array(1, n)?,
+                launch.array(2, n)?,
+                launch.array(3, n)?,
+            );
+            (0..n).for_each(|i| z.set(i, x.get(i) + y.get(i)));
+            Ok(())
+        },
+    },
     // y <- scale x, all of it in one struct: x, n, scale, y
     Kernel {
         name: "scale_struct",

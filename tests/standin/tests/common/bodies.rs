@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 cuda::module! {
-    pub mod kernels = ptx("// stand-in\naxpy add add_at scale_struct");
+    pub mod kernels = ptx("// stand-in\naxpy add add_at add_unused scale_struct");
     fn axpy(n: u32, a: f32, x: *const f32, y: *mut f32);
     fn add(n: u32, x: *const f32, y: *const f32, z: *mut f32);
     fn add_at(n: u32, x: *const f32, distance: i64, z: *mut f32);
+    fn add_unused(n: u32, x: *const f32, y: *const f32, z: *mut f32, unused: u64);
     fn scale_struct(arrays: Halves);
 }
 
@@ -59,6 +60,28 @@ fn distance(cx: &cuda::Context, x: Input<'_>, y: Input<'_>, mut z: Output<'_>) -
     let distance = y.device_ptr().wrapping_sub(x.device_ptr()).cast_signed();
     // SAFETY: all arrays have `n` elements.
     unsafe { kernels::add_at.launch(cx, config, n, &x, distance, &mut z) }
+}
+
+/// z <- x + y, by a kernel that gets the address of a variable of the body's, which is elsewhere each
+/// time.
+fn on_stack(cx: &cuda::Context, x: Input<'_>, y: Input<'_>, mut z: Output<'_>) -> Result<()> {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let (n, config) = config(x.len())?;
+    let depth = CALLS.fetch_add(1, Ordering::Relaxed) % 7;
+    deeper(depth, &mut |variable| {
+        // SAFETY: all arrays have `n` elements.
+        unsafe { kernels::add_unused.launch(cx, config, n, &x, &y, &mut z, variable) }
+    })
+}
+
+fn deeper(depth: u32, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+    let variable = std::hint::black_box([depth; 16]);
+    match depth {
+        0 => body((&raw const variable).addr() as u64),
+        _ => deeper(depth - 1, body).inspect(|()| {
+            std::hint::black_box(&variable);
+        }),
+    }
 }
 
 /// z <- 3 x, by halves, whose addresses are in structs; y is not used.
@@ -228,27 +251,27 @@ macro_rules! modes {
 modes! {
     None {
         mix_none scratch_none fork_none distance_none = distance halves_none = halves
-        allocate_none = allocate upload_none = upload dangle_none = dangle
+        on_stack_none = on_stack allocate_none = allocate upload_none = upload dangle_none = dangle
         wait_none = wait fail_none = fail
     }
     Jax {
         mix_jax scratch_jax fork_jax distance_jax = distance halves_jax = halves
-        allocate_jax = allocate upload_jax = upload dangle_jax = dangle
+        on_stack_jax = on_stack allocate_jax = allocate upload_jax = upload dangle_jax = dangle
         wait_jax = wait fail_jax = fail
     }
     Warp {
         mix_warp scratch_warp fork_warp distance_warp = distance halves_warp = halves
-        allocate_warp = allocate upload_warp = upload dangle_warp = dangle
+        on_stack_warp = on_stack allocate_warp = allocate upload_warp = upload dangle_warp = dangle
         wait_warp = wait fail_warp = fail
     }
     WarpStaged {
         mix_staged scratch_staged fork_staged distance_staged = distance halves_staged = halves
-        allocate_staged = allocate upload_staged = upload
+        on_stack_staged = on_stack allocate_staged = allocate upload_staged = upload
         dangle_staged = dangle wait_staged = wait fail_staged = fail
     }
     WarpStagedEx {
         mix_staged_ex scratch_staged_ex fork_staged_ex distance_staged_ex = distance halves_staged_ex = halves
-        allocate_staged_ex = allocate upload_staged_ex = upload
+        on_stack_staged_ex = on_stack allocate_staged_ex = allocate upload_staged_ex = upload
         dangle_staged_ex = dangle wait_staged_ex = wait fail_staged_ex = fail
     }
 }
