@@ -5,10 +5,18 @@ use crate::diag::{self, At};
 use crate::model::{Dim, DimKind, DimList, Origin, Param};
 use crate::types::Role;
 
+/// How many named dimensions the runtime keeps.
+const MAX_DIM_NAMES: usize = 64;
+
 impl Check<'_> {
     /// Dimensions by themselves.
     pub(crate) fn dims(&mut self) {
         let callable = self.callable;
+        let names = callable.dim_names.len();
+        if names > MAX_DIM_NAMES {
+            let text = diag::too_many_dim_names(names, MAX_DIM_NAMES);
+            self.errors.push(At::of(&callable.ident), text);
+        }
         for (i, param) in callable.params.iter().enumerate() {
             let Some(list) = &param.dims else {
                 continue;

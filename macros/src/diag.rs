@@ -211,6 +211,9 @@ diagnostics! {
     JC0065 zero_divisor()
         "this divides by zero",
         help: "divide by another number";
+    JC0066 too_many_dim_names(count, limit)
+        "{count} named dimensions are too many: a callable has at most {limit}",
+        help: "name those only that several axes share";
 
     // batch_dims and state.
     JC0070 unknown_batch_dim(name, hint, names)

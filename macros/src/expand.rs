@@ -16,9 +16,6 @@ use syn::{Ident, Path, Visibility};
 /// The version of this crate, which must be the runtime's.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// How many named dimensions the runtime keeps.
-const MAX_DIM_NAMES: usize = 64;
-
 /// What accompanies the function.
 pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
     let Callable {
@@ -37,10 +34,6 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
     });
     let asks = asks.iter().map(|ask| ask_tokens(ctx, ident, ask));
     let vjp = vjp_tokens(callable);
-    let too_many_dims = (callable.dim_names.len() > MAX_DIM_NAMES).then(|| {
-        let text = "too many named dimensions: a callable has at most 64";
-        quote_spanned!(ident.span()=> ::core::compile_error!(#text);)
-    });
     // A name of the expansion's own, which cannot hide the function.
     let call = Ident::new("call", Span::mixed_site());
     // No method: that would be compiled in the unit of the type's module, and a unit costs a dev
@@ -79,7 +72,6 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
                 };
             }
             #krate::macros_version! { #VERSION }
-            #too_many_dims
             #(#asks)*
             #vjp
             #private::inventory::submit! { #private::Declaration::new::<#def>() }

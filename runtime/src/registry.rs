@@ -23,7 +23,7 @@ pub struct Declaration {
     keys: Option<&'static Callable>,
     build_state: Option<BuildState>,
     body: Body,
-    slot: &'static Slot,
+    pub(crate) slot: &'static Slot,
     handler: sys::Handler,
     absent: sys::Handler,
 }

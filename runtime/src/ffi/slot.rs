@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// in each call. A plain call reads the first two cache lines, which processors fetch in pairs.
 #[repr(C, align(128))]
 pub struct Slot {
-    is_filled: AtomicBool,
+    pub(super) is_filled: AtomicBool,
     registration: UnsafeCell<MaybeUninit<Registration>>,
 }
 

@@ -59,6 +59,15 @@ fn backward(
     let _ = (ct_y, w, d_x);
 }
 
+type Input<'a> = cpu::Array<'a, f32, 1>;
+type Output<'a> = cpu::ArrayMut<'a, f32, 1>;
+
+/// The attribute cannot tell which of them is an output.
+#[jax_callable(output_dims = 3)]
+fn aliases(x: Input<'_>, y: Output<'_>) {
+    let _ = (x, y);
+}
+
 #[cfg(feature = "_cuda")]
 mod on_gpu {
     use crate::prelude::*;
@@ -121,6 +130,7 @@ fn what_is_read_is_what_the_compiler_was_told() {
     agree::<everything::Def>();
     agree::<forward::Def>();
     agree::<backward::Def>();
+    agree::<aliases::Def>();
     #[cfg(feature = "_cuda")]
     {
         let read = read::<on_gpu::staged::Def>().unwrap();
@@ -147,11 +157,13 @@ fn damaged_text_is_no_description() {
     let text = Def::TEXT;
     let read = |text: String| unpack(text.leak(), Def::PACKED, &Callable::DEFAULT);
     let place = text.rfind('\0').unwrap();
-    for end in (0..=place).filter(|&end| text.is_char_boundary(end)) {
+    let step = if cfg!(miri) { 16 } else { 1 };
+    let ends = (0..=place).step_by(step);
+    for end in ends.filter(|&end| text.is_char_boundary(end)) {
         assert!(read(text[..end].to_owned()).is_none(), "{}", &text[..end]);
     }
     let mut refused = 0;
-    for at in 0..text.len() {
+    for at in (0..text.len()).step_by(step) {
         for byte in [b'0', b'9', b':', b'-', b'x', 0] {
             let mut damaged = text.as_bytes().to_vec();
             damaged[at] = byte;
@@ -159,7 +171,7 @@ fn damaged_text_is_no_description() {
             refused += u32::from(String::from_utf8(damaged).is_ok_and(|text| read(text).is_none()));
         }
     }
-    assert!(refused > 100, "{refused}");
+    assert!(refused > 1000 / step as u32, "{refused}");
     // With a parameter less, and with one more.
     let fewer = &Def::PACKED[1..];
     let more: Vec<_> = Def::PACKED.iter().chain(fewer).copied().collect();

@@ -5,6 +5,7 @@ mod absent;
 mod alloc;
 #[cfg(feature = "_cuda")]
 mod cuda;
+mod first_call;
 mod hostile;
 mod panics;
 mod pool;
