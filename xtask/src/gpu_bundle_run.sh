@@ -104,8 +104,10 @@ sanitize_some() {
         "${check[@]}" -m pytest -p no:cacheprovider --junitxml="$report" "$@" >"$log" 2>&1
         status=$?
         # A signal is the end of the checker: a program's end is its exit code. The checker may also
-        # fail to start the program, or end in the middle of it, with an exit code of its own.
+        # fail to start the program, or end in the middle of it, with an exit code of its own, or
+        # find nothing but errors of its own, after which it has not seen all.
         grep -qs "<testsuite " "$report" || [ $status = 9 ] || status=255
+        [ $status = 9 ] && has_own_errors_only "$log" && status=255
         [ $status -gt 128 ] || break
         rm -f "$report"
     done
@@ -124,6 +126,14 @@ sanitize_some() {
     esac
     [ $status = 0 ] || { echo "$@"; tail -n 60 "$log"; }
     [ $status = 0 ]
+}
+
+# Whether all errors in a log of the checker are internal ones.
+has_own_errors_only() {
+    local own all
+    own=$(grep -c "^.*========= Internal error encountered" "$1")
+    all=$(grep -oE "ERROR SUMMARY: [0-9]+" "$1" | awk '{ sum += $3 } END { print sum + 0 }')
+    [ "$own" -gt 0 ] && [ "$own" = "$all" ]
 }
 
 case ${1:-} in

@@ -3,7 +3,7 @@
 use super::capture::Capture;
 use super::device::Device;
 use super::driver::failed;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use cudarc::driver::sys::CUstreamCaptureStatus;
 use cudarc::driver::{CudaContext, CudaFunction, CudaStream, LaunchArgs, result};
 use std::ops::Range;
@@ -84,6 +84,23 @@ impl Context {
         let launches = self.launches.load(Ordering::Relaxed);
         let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
         capture.check(&self.stream, launches, &owned)
+    }
+
+    /// Whether the function has kept the stream, which is there during the call only.
+    pub(super) fn is_kept(&self) -> bool {
+        Arc::strong_count(&self.stream) > 1
+    }
+
+    /// Refuses that.
+    pub(crate) fn check_kept(&self) -> Result<()> {
+        if !self.is_kept() {
+            return Ok(());
+        }
+        Err(Error::failed_precondition(
+            "the function has kept a clone of `cx.stream()`, or memory or a handle that was made \
+             on it; they must not outlive the call: make what is kept on a stream of its own, \
+             from `cx.device().new_stream()`",
+        ))
     }
 
     #[cfg(feature = "cublas")]

@@ -42,6 +42,7 @@ pub(super) unsafe fn initialize(
             // SAFETY: as above.
             let call = unsafe { Call::for_state(registration, frame, place, site) };
             let state = build_state(call)?;
+            context.check_kept()?;
             // It is used on other streams as well.
             context.synchronize()?;
             Ok(state)
@@ -73,7 +74,7 @@ pub(super) unsafe fn execute(
         GraphMode::Jax => context.capture()?,
         _ => None,
     };
-    let result = run(Place::Cuda(&context));
+    let result = run(Place::Cuda(&context)).and_then(|()| context.check_kept());
     match &capture {
         Some(capture) => result
             .and_then(|()| context.check_capture(capture))

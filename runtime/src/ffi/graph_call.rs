@@ -70,6 +70,7 @@ pub(super) unsafe fn execute(
         let context = context()?;
         // SAFETY: the caller's promise.
         unsafe { check_and_run(registration, frame, Place::Cuda(&context))? };
+        context.check_kept()?;
     }
     if waits_for_each_call() {
         context()?.synchronize()?;

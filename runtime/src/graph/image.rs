@@ -50,6 +50,17 @@ impl Image {
         image
     }
 
+    /// The image of all nodes that can be written.
+    pub(super) fn all(nodes: &[Node]) -> Image {
+        let mut image = Image::default();
+        for (number, node) in nodes.iter().enumerate() {
+            if matches!(node, Node::Kernel(_) | Node::Memset(_)) {
+                image.add(number, node, &[]);
+            }
+        }
+        image
+    }
+
     fn add(&mut self, number: usize, node: &Node, slots: &[Slot]) {
         let first = self.starts.len();
         match node {

@@ -72,6 +72,11 @@ impl Patches {
         self.learnt[recipe].1.apply(addresses)
     }
 
+    /// All that a graph has which was just verified.
+    pub(crate) fn verified(&self, recipe: usize) -> Image {
+        self.learnt[recipe].1.verified()
+    }
+
     /// Compares a real capture with what a recipe makes of it. If they differ the body
     /// does something that its captures did not show, and nothing is patched any more.
     pub(crate) fn verify(

@@ -196,7 +196,7 @@ fn mix_survives_any_failure() {
 #[test]
 fn other_bodies_survive_any_failure() {
     for body in [
-        "halves", "distance", "scratch", "fork", "upload", "allocate",
+        "halves", "distance", "scratch", "fork", "twins", "upload", "allocate",
     ] {
         fail_all(body);
     }

@@ -51,6 +51,31 @@ impl SiteGraphs {
         Ok(true)
     }
 
+    /// Writes all that a graph has into the executable that was updated from it. Of nodes that could
+    /// be one another, the driver has paired what it liked: from here on each has what its number
+    /// says, also those that hold no address.
+    pub(super) fn write_all(
+        &mut self,
+        captured: &mut Captured,
+        graph: &Graph,
+        recipe: usize,
+        nodes: Nodes,
+        call: &OneCall<'_>,
+    ) -> Result<Option<(usize, Nodes)>> {
+        let image = self.patches.verified(recipe);
+        // SAFETY: the executable's graph is alive, and the recipe was verified against `graph`,
+        // which is like it.
+        let written = unsafe { nodes.write(&captured.executable, call.context, &image) };
+        let Err(error) = written else {
+            return Ok(Some((recipe, nodes)));
+        };
+        self.patches.refuse(Refusal::Write(error.to_string()));
+        match captured.executable.update(graph)? {
+            true => Ok(None),
+            false => Err(error),
+        }
+    }
+
     /// Captures a call that was patched, and compares.
     #[cold]
     fn verify(&mut self, recipe: usize, call: &OneCall<'_>, body: &mut Body<'_>) -> Result<()> {

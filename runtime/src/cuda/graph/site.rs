@@ -135,7 +135,11 @@ impl SiteGraphs {
         };
         match has_run {
             true => self.target.counters.launches.add(1),
-            false => self.ungraphed = true,
+            false => {
+                self.ungraphed = true;
+                let evicted = self.clear();
+                self.target.counters.evictions.add(evicted as u64);
+            }
         }
         Ok(has_run)
     }
@@ -215,10 +219,10 @@ impl SiteGraphs {
         captured.recipe = None;
         if self.patches.find(call.key).is_some() || self.patches.wants_more() {
             // Without it, the next call with other addresses is captured again.
-            captured.recipe = self
-                .learn(&captured, &graph, &copies, call, body)
-                .ok()
-                .flatten();
+            let learnt = self.learn(&captured, &graph, &copies, call, body);
+            if let Some((recipe, nodes)) = learnt.ok().flatten() {
+                captured.recipe = self.write_all(&mut captured, &graph, recipe, nodes, call)?;
+            }
         }
         captured.replace(graph, copies);
         Ok(Some(captured))
@@ -256,6 +260,7 @@ impl SiteGraphs {
                 .capture()?
                 .ok_or_else(|| Error::internal("a stream that captures says that it does not"))?;
             body(&context, &seen)?;
+            context.check_kept()?;
             context.check_capture(&capture)?;
             if let Some(memory) = memory {
                 // SAFETY: as above.
@@ -266,6 +271,9 @@ impl SiteGraphs {
             num_nodes = capture.len()?;
             Ok(())
         });
+        if context.is_kept() {
+            self.stream.keep();
+        }
         let graph = graph.map_err(|error| {
             Error::new(
                 error.code(),

@@ -21,6 +21,8 @@ pub(super) struct OwnStream {
     fork: Event,
     /// Behind the work of a call.
     join: Event,
+    /// Somebody may use it for ever.
+    is_kept: bool,
 }
 
 // SAFETY: a stream may be used by one thread after another.
@@ -41,7 +43,14 @@ impl OwnStream {
             stream,
             fork,
             join,
+            is_kept: false,
         })
+    }
+
+    /// Never destroys it: a body has kept a clone of its wrapper, and it was refused, but not taken
+    /// from it.
+    pub(super) fn keep(&mut self) {
+        self.is_kept = true;
     }
 
     pub(super) fn raw(&self) -> sys::CUstream {
@@ -94,6 +103,9 @@ impl OwnStream {
 
 impl Drop for OwnStream {
     fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
         let stream = self.stream;
         self.device.with_context(|| {
             // SAFETY: the stream is alive and used no more; what is on it is still done. What

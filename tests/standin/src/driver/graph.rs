@@ -75,6 +75,25 @@ impl Work {
     }
 }
 
+/// Swaps the work of nodes that could be one another, as a driver may that pairs the nodes of two
+/// graphs.
+fn swap_twins(nodes: &mut [(Work, Vec<usize>)]) {
+    let edges: Vec<Vec<usize>> = nodes.iter().map(|(_, after)| after.clone()).collect();
+    let waits_for = |number: usize| edges.iter().map(move |after| after.contains(&number));
+    for number in 1..nodes.len() {
+        let kind = |number: usize| nodes[number].0.kind();
+        let twin = (0..number).find(|&twin| {
+            kind(twin) == kind(number)
+                && edges[twin] == edges[number]
+                && waits_for(twin).eq(waits_for(number))
+        });
+        if let Some(twin) = twin {
+            let (before, rest) = nodes.split_at_mut(number);
+            std::mem::swap(&mut before[twin].0, &mut rest[0].0);
+        }
+    }
+}
+
 impl World {
     pub(crate) fn add_node(&mut self, graph: u64, node: Node) -> Result<u64> {
         let handle = self.handle();
@@ -171,6 +190,7 @@ impl World {
             return Ok(Outcome::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
         }
         own.nodes = nodes;
+        swap_twins(&mut own.nodes);
         own.objects = objects;
         Ok(Outcome::CU_GRAPH_EXEC_UPDATE_SUCCESS)
     }

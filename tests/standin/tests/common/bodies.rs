@@ -1,10 +1,10 @@
 //! The same bodies in every graph mode.
 
 use jax_callable::cuda::{KernelValue, LaunchConfig};
-use jax_callable::cudarc::driver::CudaStream;
+use jax_callable::cudarc::driver::{CudaSlice, CudaStream};
 use jax_callable::prelude::*;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 cuda::module! {
     pub mod kernels = ptx("// stand-in\naxpy add add_at add_unused scale_struct");
@@ -197,8 +197,58 @@ fn by_scratch(
     unsafe { kernels::add.launch(cx, config, n, &w, &y, &mut z) }
 }
 
+/// What `keep` has kept, if it was asked to.
+pub static KEPT: Mutex<Option<Arc<CudaStream>>> = Mutex::new(None);
+pub static KEEPS: AtomicBool = AtomicBool::new(false);
+
+/// z <- x + y, in a body that may keep what is not its own.
+fn keep(cx: &cuda::Context, x: Input<'_>, y: Input<'_>, mut z: Output<'_>) -> Result<()> {
+    if KEEPS.load(Ordering::SeqCst) {
+        *KEPT.lock().unwrap() = Some(Arc::clone(cx.stream()));
+    }
+    let (n, config) = config(x.len())?;
+    // SAFETY: all arrays have `n` elements.
+    unsafe { kernels::add.launch(cx, config, n, &x, &y, &mut z) }
+}
+
+/// A stream of a call site's own with a number.
+pub struct Twin(Side, Mutex<CudaSlice<f32>>);
+
+impl Twin {
+    fn new(cx: &cuda::Context) -> Result<Twin> {
+        let side = Side::new(cx)?;
+        let number = side.0.alloc_zeros(1)?;
+        side.0.synchronize()?;
+        Ok(Twin(side, Mutex::new(number)))
+    }
+}
+
+/// z <- x + y, by a memset beside another one, which is not of the arrays.
+fn twins(
+    cx: &cuda::Context,
+    Twin(Side(other), number): &Twin,
+    (x, y): (Input<'_>, Input<'_>),
+    mut z: Output<'_>,
+) -> Result<()> {
+    let (n, config) = config(x.len())?;
+    other.join(cx.stream())?;
+    let number = &mut *number.lock().unwrap();
+    let forked = other.memset_zeros(number);
+    let joined = forked.and_then(|()| cx.stream().memset_zeros(&mut z));
+    if let Err(error) = joined.and_then(|()| cx.stream().join(other)) {
+        // What is not joined must not outlive the call.
+        let _ = other.synchronize();
+        return Err(error.into());
+    }
+    // SAFETY: all arrays have `n` elements.
+    unsafe {
+        kernels::axpy.launch(cx, config, n, 1.0, &x, &mut z)?;
+        kernels::axpy.launch(cx, config, n, 1.0, &y, &mut z)
+    }
+}
+
 macro_rules! modes {
-    ($($mode:ident { $mix:ident $scratch:ident $fork:ident $($sum:ident = $body:ident)* })*) => {$(
+    ($($mode:ident { $mix:ident $scratch:ident $fork:ident $twins:ident $($sum:ident = $body:ident)* })*) => {$(
         #[jax_callable(in_out = ("c", "d"), graph_mode = $mode)]
         fn $mix(
             cx: &cuda::Context,
@@ -234,6 +284,17 @@ macro_rules! modes {
             fork(cx, side, (x, y), z)
         }
 
+        #[jax_callable(graph_mode = $mode, state = Twin::new(cx))]
+        fn $twins(
+            cx: &cuda::Context,
+            twin: &cuda::PerDevice<Twin>,
+            #[dims(n)] x: cuda::Array<f32, 1>,
+            #[dims(n)] y: cuda::Array<f32, 1>,
+            #[dims(n)] z: cuda::ArrayMut<f32, 1>,
+        ) -> Result<()> {
+            twins(cx, twin, (x, y), z)
+        }
+
         $(
             #[jax_callable(graph_mode = $mode)]
             fn $sum(
@@ -250,28 +311,28 @@ macro_rules! modes {
 
 modes! {
     None {
-        mix_none scratch_none fork_none distance_none = distance halves_none = halves
+        mix_none scratch_none fork_none twins_none distance_none = distance halves_none = halves
         on_stack_none = on_stack allocate_none = allocate upload_none = upload dangle_none = dangle
-        wait_none = wait fail_none = fail
+        wait_none = wait fail_none = fail keep_none = keep
     }
     Jax {
-        mix_jax scratch_jax fork_jax distance_jax = distance halves_jax = halves
+        mix_jax scratch_jax fork_jax twins_jax distance_jax = distance halves_jax = halves
         on_stack_jax = on_stack allocate_jax = allocate upload_jax = upload dangle_jax = dangle
-        wait_jax = wait fail_jax = fail
+        wait_jax = wait fail_jax = fail keep_jax = keep
     }
     Warp {
-        mix_warp scratch_warp fork_warp distance_warp = distance halves_warp = halves
+        mix_warp scratch_warp fork_warp twins_warp distance_warp = distance halves_warp = halves
         on_stack_warp = on_stack allocate_warp = allocate upload_warp = upload dangle_warp = dangle
-        wait_warp = wait fail_warp = fail
+        wait_warp = wait fail_warp = fail keep_warp = keep
     }
     WarpStaged {
-        mix_staged scratch_staged fork_staged distance_staged = distance halves_staged = halves
+        mix_staged scratch_staged fork_staged twins_staged distance_staged = distance halves_staged = halves
         on_stack_staged = on_stack allocate_staged = allocate upload_staged = upload
-        dangle_staged = dangle wait_staged = wait fail_staged = fail
+        dangle_staged = dangle wait_staged = wait fail_staged = fail keep_staged = keep
     }
     WarpStagedEx {
-        mix_staged_ex scratch_staged_ex fork_staged_ex distance_staged_ex = distance halves_staged_ex = halves
+        mix_staged_ex scratch_staged_ex fork_staged_ex twins_staged_ex distance_staged_ex = distance halves_staged_ex = halves
         on_stack_staged_ex = on_stack allocate_staged_ex = allocate upload_staged_ex = upload
-        dangle_staged_ex = dangle wait_staged_ex = wait fail_staged_ex = fail
+        dangle_staged_ex = dangle wait_staged_ex = wait fail_staged_ex = fail keep_staged_ex = keep
     }
 }
