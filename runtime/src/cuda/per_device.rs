@@ -11,7 +11,7 @@ use std::ops::Deref;
 /// on, before its first call there and outside of all captures. So the constructor may also
 /// use the context of the function, for what belongs to a device: memory, streams, library
 /// handles. The work that it queues on [`Context::stream`](super::Context::stream) is waited
-/// for. That stream is XLA's: what the state keeps needs one of its own.
+/// for. That stream is XLA's: what the state keeps needs one of its own, and is refused on XLA's.
 ///
 /// ```no_run
 /// use jax_callable::cudarc::driver::CudaSlice;

@@ -1,7 +1,7 @@
 //! Calls on a GPU: the device and stream of a frame, and what surrounds the body.
 
 use super::api::Api;
-use super::entry::build_state;
+use super::entry::{build_state, state_error};
 use super::frame::Call;
 use super::place::Place;
 use super::{state, sys};
@@ -42,7 +42,7 @@ pub(super) unsafe fn initialize(
             // SAFETY: as above.
             let call = unsafe { Call::for_state(registration, frame, place, site) };
             let state = build_state(call)?;
-            context.check_kept()?;
+            context.check_kept().map_err(state_error)?;
             // It is used on other streams as well.
             context.synchronize()?;
             Ok(state)

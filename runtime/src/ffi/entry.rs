@@ -261,10 +261,11 @@ pub(super) fn build_state(mut call: Call<'_>) -> Result<Built> {
     let values = Values::new();
     call.values = &values;
     let result = call.read_numbers(&values).and_then(|()| build(&call));
-    result.map_err(|error| {
-        let code = error.code();
-        Error::new(code, format!("cannot build its state: {error}"))
-    })
+    result.map_err(state_error)
+}
+
+pub(super) fn state_error(error: Error) -> Error {
+    Error::new(error.code(), format!("cannot build its state: {error}"))
 }
 
 #[cfg_attr(

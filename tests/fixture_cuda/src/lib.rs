@@ -7,6 +7,7 @@ mod dtypes;
 mod graphs;
 mod halves;
 mod host;
+mod kept;
 mod launch;
 mod meeting;
 mod modes;
@@ -15,6 +16,7 @@ mod preload;
 mod race;
 mod shapes;
 mod state;
+mod twins;
 
 use jax_callable::cuda::{KernelValue, LaunchConfig};
 use jax_callable::f8::F8E4M3FN;

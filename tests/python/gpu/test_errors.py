@@ -6,6 +6,7 @@ import jax
 import jax.export
 import numpy as np
 import pytest
+from graphs import OWN
 
 import jax_callable
 
@@ -71,6 +72,27 @@ def test_panics_and_own_errors(ops, numbers):
     fails(
         lambda: ops.name_the_device(numbers(3)),
         "OUT_OF_RANGE: fixture_cuda.name_the_device: device 0, not capturing: true",
+    )
+
+
+@pytest.mark.parametrize("mode", ["none", "jax", *OWN])
+def test_what_is_kept_of_the_call_is_refused(ops, mode, numbers):
+    keep, x = getattr(ops, f"keep_{mode}"), numbers(100)
+    f = jax.jit(keep, static_argnums=0)
+    text = fails(lambda: f(True, x), f"FAILED_PRECONDITION: fixture_cuda.keep_{mode}: ")
+    assert "has kept a clone of `cx.stream()`, or memory or a handle" in text
+    assert "`cx.device().new_stream()`" in text
+    np.testing.assert_array_equal(f(False, x), x)
+    # The call site is gone then, and what was kept is not.
+    jax.clear_caches()
+    np.testing.assert_array_equal(keep(False, x), x)
+
+
+def test_a_state_that_hangs_on_the_stream_is_refused(ops, numbers):
+    fails(
+        lambda: ops.keep_state(numbers(3)),
+        "FAILED_PRECONDITION: fixture_cuda.keep_state: cannot build its state: ",
+        "has kept a clone of `cx.stream()`",
     )
 
 
