@@ -2,14 +2,12 @@
 
 import functools
 import gc
-import os
-import pathlib
-import subprocess
 
 import jax
 import numpy as np
 import pytest
 from graphs import changes, check_mix
+from memory import device_bytes, host_bytes
 
 
 def test_limits(op, numbers):
@@ -80,6 +78,8 @@ def test_two_of_three_are_kept(op, numbers):
 
 @pytest.mark.slow
 def test_ever_new_shapes(ops, numbers):
+    if device_bytes() is None:
+        pytest.skip("nvidia-smi does not tell what this process has of the GPU's memory")
     sites = 10
     both = (ops.mix_warp, ops.mix_staged_ex)
     x = numbers(10_100)
@@ -117,22 +117,6 @@ def test_ever_new_shapes(ops, numbers):
     # little of each program themselves.
     assert max(device[10:]) - max(device[:10]) <= 2 << 20
     assert host[-1] - host[9] < 16 << 20
-
-
-def host_bytes():
-    """What this process has of the host's memory."""
-    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def device_bytes():
-    """What this process has of the GPU's memory, by the driver."""
-    query = ["nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits"]
-    lines = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()
-    used = [line.split(", ")[1] for line in lines if line.startswith(f"{os.getpid()},")]
-    if not used or not used[0].isdecimal():
-        pytest.skip(f"nvidia-smi does not tell what process {os.getpid()} has: {lines}")
-    return int(used[0]) << 20
 
 
 @pytest.mark.unchecked

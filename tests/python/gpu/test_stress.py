@@ -1,25 +1,20 @@
 """Many calls and compilations: nothing is left over."""
 
+import pathlib
+
 import pytest
 
 pytestmark = pytest.mark.slow
 
 STRESS = """
-import ctypes, gc
+import ctypes, gc, sys
+
+sys.path.insert(0, {folder!r})
+from memory import device_bytes
 
 live_call_sites = ctypes.CDLL({library!r}).jax_callable_live_call_sites
 live_call_sites.restype = ctypes.c_uint64
-cuda = ctypes.CDLL("libcuda.so.1")
-device, context = ctypes.c_int(), ctypes.c_void_p()
 gpu = jax.devices("cuda")[0]
-assert cuda.cuDeviceGet(ctypes.byref(device), gpu.local_hardware_id) == 0
-assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0
-
-def free_memory():
-    free, total = ctypes.c_size_t(), ctypes.c_size_t()
-    assert cuda.cuCtxSetCurrent(context) == 0
-    assert cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
-    return free.value
 
 def clear():
     jax.clear_caches()
@@ -47,20 +42,23 @@ def calls(count):
 calls(100)
 lost, in_use = [], []
 for _ in range(2):
-    before = free_memory()
+    before = device_bytes()
     calls(500)
     clear()
-    lost.append(before - free_memory())
+    lost.append(device_bytes() - before if before else 0)
     stats = gpu.memory_stats()
     in_use.append(stats["bytes_in_use"] if stats else 0)
-print(live_call_sites(), in_use[1] - in_use[0], *lost)
+print(live_call_sites(), in_use[1] - in_use[0], device_bytes() or 0, *lost)
 """
 
 
 def test_a_thousand_calls_leave_nothing(python, library):
-    out = python(STRESS.format(library=str(library)))
-    sites, grown, *lost = map(int, out.split())
+    folder = str(pathlib.Path(__file__).parent)
+    out = python(STRESS.format(library=str(library), folder=folder))
+    sites, grown, used, *lost = map(int, out.split())
     assert sites == 0, "call sites of dropped programs are alive"
     assert grown <= 0, "arrays are alive"
-    # Other processes may use the device: what leaks, leaks in both rounds.
+    if used == 0:
+        pytest.skip("nvidia-smi does not tell what a process has of the GPU's memory")
+    # The driver's pools may grow once: what leaks, leaks in both rounds.
     assert min(lost) < 8 << 20, f"the device's memory shrinks: {lost} bytes in 500 calls each"
