@@ -8,7 +8,7 @@
 use crate::diag::{self, At, Errors, Text};
 use crate::model::{Callable, Param, Reference};
 use crate::state;
-use crate::types::{Platform, Role};
+use crate::types::{self, Platform, Role};
 
 /// What the expansion has to ask.
 pub(crate) struct Ask {
@@ -351,7 +351,10 @@ impl Check<'_> {
             any(roles.map(|other| (other != Role::Unknown).then_some(other == role)))
         };
         let is_per_device = is_any(Role::PerDevice);
+        let mut params = callable.params.iter();
         let fact = match is_any(Role::State) {
+            // The compiler asks for a `&`.
+            _ if params.any(|param| types::is_state_by_value(&param.ty)) => Some(true),
             Some(false) => is_per_device,
             known => known,
         };

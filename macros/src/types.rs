@@ -208,6 +208,16 @@ pub(crate) fn refuse_static(ty: &Type, errors: &mut Errors) {
     Refuse(errors).visit_type_mut(&mut ty.clone());
 }
 
+/// Whether a type is a state, where a parameter is a reference to one.
+pub(crate) fn is_state_by_value(ty: &Type) -> bool {
+    match ty {
+        Type::Group(group) => is_state_by_value(&group.elem),
+        Type::Paren(paren) => is_state_by_value(&paren.elem),
+        Type::Path(path) => named(path).is_some_and(|found| found.role.is_state()),
+        _ => false,
+    }
+}
+
 /// Whether the compiler refuses a parameter of this type, for it has no size.
 pub(crate) fn is_unsized(ty: &Type) -> bool {
     match ty {
