@@ -8,7 +8,7 @@
 use crate::diag::{self, At, Errors, Text};
 use crate::model::{Callable, Param, Reference};
 use crate::state;
-use crate::types::{Platform, Role};
+use crate::types::{self, Platform, Role};
 
 /// What the expansion has to ask.
 pub(crate) struct Ask {
@@ -134,6 +134,10 @@ impl Check<'_> {
         }
         let results = || callable.params.iter().map(Param::is_result);
         let has_result = any(results());
+        // What it returns instead is the mistake.
+        if has_result == Some(false) && !callable.certain.result {
+            return;
+        }
         let text = diag::no_output(&callable.name.text);
         self.rule(
             has_result,
@@ -347,7 +351,10 @@ impl Check<'_> {
             any(roles.map(|other| (other != Role::Unknown).then_some(other == role)))
         };
         let is_per_device = is_any(Role::PerDevice);
+        let mut params = callable.params.iter();
         let fact = match is_any(Role::State) {
+            // The compiler asks for a `&`.
+            _ if params.any(|param| types::is_state_by_value(&param.ty)) => Some(true),
             Some(false) => is_per_device,
             known => known,
         };

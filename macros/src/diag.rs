@@ -80,7 +80,7 @@ diagnostics! {
         "a callable is a plain Rust function, neither `extern` nor variadic",
         help: "remove this: the entry point with XLA's ABI is generated";
     JC0016 inexact_type()
-        "`impl Trait` and `_` do not say which type a parameter has",
+        "`impl Trait` does not say which type this is",
         help: "write the type out, or an alias of it";
     JC0017 pattern()
         "a parameter must be a plain name, for JAX passes arguments by name",
@@ -115,6 +115,10 @@ diagnostics! {
     JC0027 array_by_reference(name)
         "the array `{name}` is not passed by reference",
         help: "leave the `&` or `&mut` out: an array is a view already. One that is written is `mut {name}: ArrayMut<T, N>`";
+
+    JC0028 twice()
+        "`#[jax_callable]` is there twice",
+        help: "keep one of them, with the keys of both";
 
     // Roles.
     JC0030 after_output(name, output)
@@ -282,30 +286,42 @@ impl At {
 
 /// All that is wrong with one function.
 #[derive(Default)]
-pub(crate) struct Errors(Vec<syn::Error>);
+pub(crate) struct Errors {
+    found: Vec<syn::Error>,
+    /// How many more the compiler reports by itself.
+    left: usize,
+}
 
 impl Errors {
     /// Adds an error.
     pub(crate) fn push(&mut self, at: At, text: Text) {
-        self.0.push(at.error(text));
+        self.found.push(at.error(text));
     }
 
     /// Adds errors that a parser returned.
     pub(crate) fn extend(&mut self, errors: syn::Error) {
-        self.0.extend(errors);
+        self.found.extend(errors);
+    }
+
+    /// Notes a mistake that the compiler finds in the function itself, and need not be told twice.
+    pub(crate) fn leave_to_compiler(&mut self) {
+        self.left += 1;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.count() == 0
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.0.len()
+        self.found.len() + self.left
     }
 
     /// The errors as items that report them.
     pub(crate) fn into_tokens(self) -> TokenStream {
-        self.0.iter().map(syn::Error::to_compile_error).collect()
+        self.found
+            .iter()
+            .map(syn::Error::to_compile_error)
+            .collect()
     }
 }
 

@@ -146,7 +146,10 @@ impl DimExprKind {
 }
 
 fn integer(int: &syn::LitInt) -> syn::Result<i64> {
-    int.base10_parse().map_err(|_| unsupported(int))
+    // A suffix is no part of the value, though `2n` looks like `2 * n`. `output_dims = -1` is one literal.
+    let value = int.base10_parse().ok();
+    let value = value.filter(|value| *value >= 0 && int.suffix().is_empty());
+    value.ok_or_else(|| unsupported(int))
 }
 
 fn unsupported(tokens: &impl ToTokens) -> syn::Error {

@@ -11,6 +11,7 @@ use crate::types::{self, Role};
 use crate::values::text_of;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::{Ident, Path, Visibility};
 
 /// The version of this crate, which must be the runtime's.
@@ -52,7 +53,6 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
         // The function's own lint attributes do not reach here.
         #[allow(deprecated)]
         const _: () = {
-            static __SLOT: #private::Slot = #private::Slot::new();
             #[automatically_derived]
             unsafe impl #private::Definition for #def {
                 const CALLABLE: &'static #private::Callable = &#description;
@@ -60,7 +60,10 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
                 const TYPES: &'static [#private::ParamType] = &[#(#types),*];
                 const PACKED: &'static [#private::PackedType] =
                     &#private::pack::<#count>(Self::TYPES);
-                const SLOT: *const #private::Slot = &raw const __SLOT;
+                const SLOT: *const #private::Slot = {
+                    static SLOT: #private::Slot = #private::Slot::new();
+                    &raw const SLOT
+                };
                 #keys
                 #state
 
@@ -111,22 +114,25 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
         let other = quote_spanned!(At::of(&param.ty).end=> <#other>);
         quote!(#holder #other)
     });
-    // The compiler points at the whole call, so all of it is at the constructor.
+    // The compiler points at the whole call, so all of it is at the constructor. The trait is not
+    // imported: its methods would be in the way of the constructor's own, as `builder.build()`.
     let At { start, end } = At::of(constructor);
-    let into_state = Ident::new("__IntoState", start);
+    let into_state = quote_spanned!(start=> __jax_callable::IntoState);
     let build = quote_spanned!(end=> ::<#holder>::build(#constructor));
+    // A constructor may be called `__state`, but hardly this.
+    let name = format_ident!("__state_of_{}", callable.ident.unraw());
     // The asks refuse parameters that are not known yet.
     Some(quote! {
         const STATE: ::core::option::Option<#private::BuildState> = ::core::option::Option::Some({
-            #[allow(unused_variables)]
-            fn __state<'call>(
+            #[allow(unused_variables, non_snake_case)]
+            fn #name<'call>(
                 #call: &'call #private::Call<'call>,
             ) -> #krate::Result<#private::Built> {
                 #(#names)*
-                use #krate::IntoState as __IntoState;
+                use #krate as __jax_callable;
                 #into_state #build
             }
-            __state
+            #name
         });
     })
 }

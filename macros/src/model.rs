@@ -45,6 +45,8 @@ pub(crate) struct Certain {
     pub(crate) dims: bool,
     /// The constructor of the state.
     pub(crate) state: bool,
+    /// What is returned.
+    pub(crate) result: bool,
 }
 
 /// A parameter.

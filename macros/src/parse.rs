@@ -81,6 +81,14 @@ impl Function {
             function.allow_unused(|_| true);
         }
         function.check_shape(errors);
+        function.attrs.retain(|attr| {
+            let last = attr.path().segments.last();
+            let is_ours = last.is_some_and(|last| last.ident == "jax_callable");
+            if is_ours {
+                errors.push(At::of(attr), diag::twice());
+            }
+            !is_ours
+        });
         let params = params(&mut function.sig.inputs, errors);
         Some((function, params))
     }
@@ -168,8 +176,7 @@ impl Function {
 /// What stands in for an item that is no function, or cannot be read as one.
 pub(crate) fn not_a_function(item: &TokenStream) -> TokenStream {
     let text = diag::not_a_function();
-    let is_fn = |tree: &TokenTree| matches!(tree, TokenTree::Ident(word) if word == "fn");
-    if !item.clone().into_iter().any(|tree| is_fn(&tree)) {
+    if !is_fn(item) {
         let error = text.at(item).to_compile_error();
         return quote!(#item #error);
     }
@@ -187,6 +194,18 @@ pub(crate) fn not_a_function(item: &TokenStream) -> TokenStream {
             static UNREAD: fn() = unread::<()>;
         };
     }
+}
+
+/// Whether an item begins as a function does: attributes, visibility and such, and `fn`.
+fn is_fn(item: &TokenStream) -> bool {
+    let mut words = item.clone().into_iter().filter_map(|tree| match tree {
+        TokenTree::Ident(word) => Some(word.to_string()),
+        _ => None,
+    });
+    let in_front = [
+        "pub", "crate", "default", "const", "async", "safe", "unsafe", "extern",
+    ];
+    words.find(|word| !in_front.contains(&&**word)).as_deref() == Some("fn")
 }
 
 /// Tokens without `#[dims(...)]`.
@@ -228,7 +247,11 @@ fn params(inputs: &mut Punctuated<FnArg, syn::Token![,]>, errors: &mut Errors) -
                 );
                 let ident = ident(&param.pat, errors);
                 let before = errors.count();
+                types::refuse_static(&param.ty, errors);
                 let ty = types::quotable(&param.ty, errors);
+                if types::is_unsized(&ty) {
+                    errors.leave_to_compiler();
+                }
                 ident.map(|ident| {
                     let name = ident.unraw().to_string();
                     if let Some(cfg) = param.attrs.iter().find(|attr| attr.path().is_ident("cfg")) {
@@ -279,6 +302,11 @@ fn dims(
 ) -> Option<Dims> {
     let mut dims = None;
     attrs.retain(|attr| {
+        if is_conditional_dims(attr) {
+            *incomplete = true;
+            errors.push(At::of(attr), diag::parameter_cfg(pat.to_token_stream()));
+            return false;
+        }
         if !attr.path().is_ident("dims") {
             return true;
         }
@@ -299,4 +327,20 @@ fn dims(
         false
     });
     dims
+}
+
+/// Whether an attribute is a `#[cfg_attr(..., dims(...))]`, which the compiler has not resolved.
+fn is_conditional_dims(attr: &Attribute) -> bool {
+    let Meta::List(list) = &attr.meta else {
+        return false;
+    };
+    let is_comma =
+        |tree: &TokenTree| matches!(tree, TokenTree::Punct(comma) if comma.as_char() == ',');
+    let mut given = list
+        .tokens
+        .clone()
+        .into_iter()
+        .skip_while(|tree| !is_comma(tree));
+    let is_dims = |tree: TokenTree| matches!(tree, TokenTree::Ident(word) if word == "dims");
+    list.path.is_ident("cfg_attr") && given.any(is_dims)
 }

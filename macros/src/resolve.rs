@@ -23,6 +23,7 @@ pub(crate) fn resolve(
         in_outs: read && !args.in_out.is_wrong(),
         dims: read && !raw.dims_incomplete && !args.output_dims.is_wrong(),
         state: read && !args.state.is_wrong(),
+        result: true,
     };
     let ident = function.sig.ident.clone();
     let name = args.name.get(errors).unwrap_or_else(|| Named {
@@ -80,11 +81,15 @@ pub(crate) fn resolve(
         param.dims = dims;
     }
 
+    let before = errors.count();
+    let result = function.result(errors);
+    certain.result = errors.count() == before;
+
     Callable {
         ctx: Ctx::new(args.krate.get(errors)),
         vis: function.vis.clone(),
         doc: function.doc(),
-        result: function.result(errors),
+        result,
         num_outputs: args.num_outputs.get(errors),
         vmap_method: vmap_method(args.vmap_method.get(errors)),
         batch_dims: distinct("batch_dims", args.batch_dims.get(errors), errors),

@@ -43,7 +43,7 @@ signatures! {
         #[dims(n, m)] c: cpu::ArrayMut<f32, 2>,
     ) { body() }
 
-    computed_dims, at most 840: [output_dims(y = (2 * n + 1).div_ceil(k))]
+    computed_dims, at most 850: [output_dims(y = (2 * n + 1).div_ceil(k))]
     fn f(k: u32, #[dims(n)] x: cpu::Array<f64, 1>, y: cpu::ArrayMut<f64, 1>) { body() }
 
     statics, at most 900: [has_side_effect, vmap_method = "sequential"]
@@ -69,6 +69,6 @@ signatures! {
         y: cuda::ArrayMut<f32, 1>,
     ) -> Result<()> { body() }
 
-    aliases, at most 1360: [in_out = y, num_outputs = 1]
+    aliases, at most 1370: [in_out = y, num_outputs = 1]
     fn f(x: Input, y: Output) { body() }
 }

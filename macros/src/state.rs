@@ -2,7 +2,7 @@
 
 use crate::diag::At;
 use crate::model::{Callable, Param};
-use crate::types::Role;
+use crate::types::{self, Role};
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
@@ -31,6 +31,7 @@ pub(crate) fn candidates(callable: &Callable) -> Vec<&Param> {
         Some(state) => vec![state],
         None => params()
             .filter(|param| param.guess.role == Role::Unknown)
+            .filter(|param| !types::is_state_by_value(&param.ty))
             .collect(),
     }
 }

@@ -123,7 +123,7 @@ fn the_keys() {
             r#"preload: "AllDevices","#,
             r#"state: ::core::option::Option::Some("Plan::new(k, 4)")"#,
             "let k = <i32 as P::FfiArg<'_>>::take(call,",
-            "__IntoState::<<&State<Plan> as P::FfiArg<'_>>::StateOr<P::NoState>>::build(Plan::new(k, 4))",
+            "__jax_callable::IntoState::<<&State<Plan> as P::FfiArg<'_>>::StateOr<P::NoState>>::build(Plan::new(k, 4))",
             "vjp: ::core::option::Option::Some(<grad::back::Def as P::Definition>::callable)",
             "use P::require_vjp as __require;
             __require(

@@ -5,7 +5,8 @@
 use crate::diag::{self, At, Errors};
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Expr, ExprLit, GenericArgument, Ident, Lifetime, Lit, Path, PathArguments, PathSegment, Type,
+    BoundLifetimes, Expr, ExprLit, GenericArgument, GenericParam, Ident, Lifetime, Lit, Path,
+    PathArguments, PathSegment, Type,
 };
 
 /// What a type makes of a parameter.
@@ -143,21 +144,32 @@ fn rank(array: &PathSegment) -> Option<usize> {
 
 /// The type as the expansion quotes it, where the function's lifetimes do not exist.
 pub(crate) fn quotable(ty: &Type, errors: &mut Errors) -> Type {
-    struct Quote<'a>(&'a mut Errors);
+    struct Quote<'a> {
+        errors: &'a mut Errors,
+        /// What `for<...>` in the type declares.
+        bound: Vec<Ident>,
+    }
 
     impl VisitMut for Quote<'_> {
+        fn visit_bound_lifetimes_mut(&mut self, bound: &mut BoundLifetimes) {
+            let lifetimes = bound.lifetimes.iter().filter_map(|param| match param {
+                GenericParam::Lifetime(param) => Some(param.lifetime.ident.clone()),
+                _ => None,
+            });
+            self.bound.extend(lifetimes);
+        }
+
         fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
-            if lifetime.ident == "static" {
-                self.0.push(At::of(lifetime), diag::static_lifetime());
+            if lifetime.ident != "static" && !self.bound.contains(&lifetime.ident) {
+                *lifetime = Lifetime::new("'_", lifetime.span());
             }
-            *lifetime = Lifetime::new("'_", lifetime.span());
         }
 
         fn visit_type_mut(&mut self, ty: &mut Type) {
-            if matches!(ty, Type::ImplTrait(_) | Type::Infer(_)) {
-                self.0.push(At::of(ty), diag::inexact_type());
-            } else {
-                visit_mut::visit_type_mut(self, ty);
+            match ty {
+                Type::ImplTrait(_) => self.errors.push(At::of(ty), diag::inexact_type()),
+                Type::Infer(_) => self.errors.leave_to_compiler(),
+                _ => visit_mut::visit_type_mut(self, ty),
             }
         }
 
@@ -166,8 +178,55 @@ pub(crate) fn quotable(ty: &Type, errors: &mut Errors) -> Type {
     }
 
     let mut ty = ty.clone();
-    Quote(errors).visit_type_mut(&mut ty);
+    let bound = Vec::new();
+    Quote { errors, bound }.visit_type_mut(&mut ty);
     ty
+}
+
+/// Reports each `'static` in the type of a parameter, but for those in what a state holds, which
+/// outlives calls.
+pub(crate) fn refuse_static(ty: &Type, errors: &mut Errors) {
+    struct Refuse<'a>(&'a mut Errors);
+
+    // There is no need to change anything, but it is the visitor that `syn` is built with.
+    impl VisitMut for Refuse<'_> {
+        fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+            if lifetime.ident == "static" {
+                self.0.push(At::of(lifetime), diag::static_lifetime());
+            }
+        }
+
+        fn visit_path_segment_mut(&mut self, segment: &mut PathSegment) {
+            if segment.ident != "State" && segment.ident != "PerDevice" {
+                visit_mut::visit_path_segment_mut(self, segment);
+            }
+        }
+
+        fn visit_expr_mut(&mut self, _: &mut Expr) {}
+    }
+
+    Refuse(errors).visit_type_mut(&mut ty.clone());
+}
+
+/// Whether a type is a state, where a parameter is a reference to one.
+pub(crate) fn is_state_by_value(ty: &Type) -> bool {
+    match ty {
+        Type::Group(group) => is_state_by_value(&group.elem),
+        Type::Paren(paren) => is_state_by_value(&paren.elem),
+        Type::Path(path) => named(path).is_some_and(|found| found.role.is_state()),
+        _ => false,
+    }
+}
+
+/// Whether the compiler refuses a parameter of this type, for it has no size.
+pub(crate) fn is_unsized(ty: &Type) -> bool {
+    match ty {
+        Type::Group(group) => is_unsized(&group.elem),
+        Type::Paren(paren) => is_unsized(&paren.elem),
+        Type::Slice(_) | Type::TraitObject(_) => true,
+        Type::Path(path) => path.path.is_ident("str"),
+        _ => false,
+    }
 }
 
 /// Whether a function that returns this returns neither `()` nor a `Result<(), E>`, as
@@ -196,7 +255,7 @@ pub(crate) fn is_wrong_return(ty: &Type) -> bool {
                 other => guess(other).role != Role::Unknown,
             })
         }
-        Type::Never(_) | Type::Infer(_) | Type::Macro(_) => false,
+        Type::Infer(_) | Type::Macro(_) => false,
         _ => true,
     }
 }
@@ -323,6 +382,7 @@ mod tests {
             "cpu::Array<f32, 1>",
             "&str",
             "impl T",
+            "!",
         ] {
             assert!(is_wrong_return(&syn::parse_str(wrong).unwrap()), "{wrong}");
         }

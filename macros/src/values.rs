@@ -70,7 +70,7 @@ impl Named {
             Expr::Lit(ExprLit {
                 lit: Lit::Str(text),
                 ..
-            }) => Some(Named {
+            }) if text.suffix().is_empty() => Some(Named {
                 text: text.value(),
                 at: At::of(text),
             }),
@@ -129,7 +129,7 @@ impl Count {
         match expr {
             Expr::Lit(ExprLit {
                 lit: Lit::Int(int), ..
-            }) => Some(Count {
+            }) if int.suffix().is_empty() => Some(Count {
                 value: int.base10_parse().ok()?,
                 at: At::of(int),
             }),

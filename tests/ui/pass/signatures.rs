@@ -34,6 +34,23 @@ pub fn lifetimes<'a, 'b: 'a>(
 #[jax_callable]
 pub(crate) fn one_output(_out: cpu::ArrayMut<f32, 1>) {}
 
+#[derive(Debug)]
+pub struct Failure<'a>(&'a str);
+
+impl std::fmt::Display for Failure<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Failure<'_> {}
+
+#[jax_callable]
+pub fn error_that_lives(y: cpu::ArrayMut<f32, 1>) -> std::result::Result<(), Failure<'static>> {
+    let _ = y;
+    Err(Failure("never called"))
+}
+
 mod inner {
     use jax_callable::prelude::*;
 

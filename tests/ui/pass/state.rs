@@ -90,6 +90,21 @@ fn kept_result(
     let _ = (plan.is_ok(), y);
 }
 
+// What outlives calls has lifetimes of its own.
+#[jax_callable(state = name_and_first())]
+fn lifetimes<'a>(
+    both: &'a State<(&'static str, Box<dyn for<'b> Fn(&'b [f32; 1]) -> &'b f32 + Send + Sync>)>,
+    mut y: cpu::ArrayMut<f32, 1>,
+) {
+    y.fill((both.1)(&[both.0.len() as f32]).to_owned());
+}
+
+type First = Box<dyn for<'b> Fn(&'b [f32; 1]) -> &'b f32 + Send + Sync>;
+
+fn name_and_first() -> (&'static str, First) {
+    ("four", Box::new(|x| &x[0]))
+}
+
 fn main() {
     use jax_callable::testing::Target;
 
@@ -101,4 +116,5 @@ fn main() {
     call("alias").value("k", 3_u32).input("x", [1], &[1.0_f32]).run().unwrap();
     call("reference").value("k", 3_u32).input("x", [1], &[1.0_f32]).run().unwrap();
     call("kept_result").run().unwrap();
+    assert_eq!(call("lifetimes").run().unwrap().get::<f32>("y"), [4.0, 4.0]);
 }

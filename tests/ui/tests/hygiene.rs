@@ -104,6 +104,69 @@ fn names() {
     let _ = (names::__call, names::Option, names::core, names::überall);
 }
 
+/// Constructors of states, under names that the expansion has or once had.
+mod constructors {
+    use jax_callable::prelude::*;
+
+    pub(crate) struct Plan(u32);
+
+    pub(crate) struct Builder(u32);
+
+    impl Builder {
+        const fn new(size: u32) -> Builder {
+            Builder(size)
+        }
+
+        // By reference: the methods of a trait in scope that take values would come first.
+        const fn build(&self) -> Plan {
+            Plan(self.0)
+        }
+    }
+
+    const fn __state(size: u32) -> Plan {
+        Plan(size)
+    }
+
+    #[allow(non_snake_case)]
+    const fn SLOT(size: u32) -> Plan {
+        Plan(size)
+    }
+
+    #[jax_callable(state = Builder::new(size).build(), output_dims = ())]
+    pub(crate) fn builder(size: u32, plan: &State<Plan>, mut y: cpu::ArrayMut<u32, 0>) {
+        y[0] = plan.0;
+    }
+
+    #[jax_callable(state = __state(__SLOT), output_dims = ())]
+    #[allow(non_snake_case)]
+    pub(crate) fn by_state(__SLOT: u32, plan: &State<Plan>, mut y: cpu::ArrayMut<u32, 0>) {
+        y[0] = plan.0;
+    }
+
+    #[jax_callable(state = SLOT(size), output_dims = ())]
+    #[allow(non_snake_case)]
+    pub(crate) fn __SLOT(size: u32, plan: &State<Plan>, mut y: cpu::ArrayMut<u32, 0>) {
+        y[0] = plan.0;
+    }
+}
+
+#[test]
+fn constructors() {
+    for (name, size) in [
+        ("builder", "size"),
+        ("by_state", "__SLOT"),
+        ("__SLOT", "size"),
+    ] {
+        let call = Target::find(name).unwrap().call().value(size, 5_u32);
+        assert_eq!(call.run().unwrap().get::<u32>("y"), [5], "{name}");
+    }
+    let _ = (
+        constructors::builder,
+        constructors::by_state,
+        constructors::__SLOT,
+    );
+}
+
 mod outer {
     pub(crate) mod inner {
         use jax_callable::prelude::*;
