@@ -39,6 +39,9 @@ pub(crate) struct World {
     pub(crate) random: Option<Random>,
     pub(crate) misuses: Vec<String>,
     pub(crate) faults: Faults,
+    /// Whether a captured graph may have the handle of the one that was destroyed last, and which.
+    pub(crate) reuses_graphs: bool,
+    pub(crate) spare_graph: Option<u64>,
     next: u64,
 }
 
@@ -100,6 +103,8 @@ impl World {
             random: None,
             misuses: Vec::new(),
             faults: Faults::default(),
+            reuses_graphs: false,
+            spare_graph: None,
             next: 0x10_0000,
         }
     }
