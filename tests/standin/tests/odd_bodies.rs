@@ -166,3 +166,23 @@ fn bodies_that_give_up_graphs_or_panic_harm_no_other_call() {
         }
     }
 }
+
+#[test]
+fn kernels_whose_parameters_are_not_told_are_not_patched() {
+    let gpu = Gpu::begin(0);
+    let stream = gpu.stream(0);
+    let site = sum::site("odd_warp");
+    let sets = [1, 2, 3, 4, 5].map(|seed| Sum::new(&stream, seed));
+    let before = graphs("odd_warp").statistics();
+    // Modules are loaded by then, and were checked.
+    sets[0].run(&site, &stream).unwrap();
+    gpu.driver.hide_params(true);
+    let results = sets.each_ref().map(|set| set.run(&site, &stream));
+    gpu.driver.hide_params(false);
+    results.into_iter().for_each(|result| result.unwrap());
+    let after = graphs("odd_warp").statistics();
+    assert_eq!(after.patches, before.patches);
+    assert_eq!(after.updates, before.updates + 4);
+    stream.wait();
+    sets.iter().for_each(|set| set.check(sum, "hidden"));
+}

@@ -75,7 +75,8 @@ fn kernel(node: CUgraphNode) -> Result<Option<Kernel>> {
     if params.func.is_null() || !params.extra.is_null() {
         return Ok(None);
     }
-    let Some(sizes) = param_sizes(params.func) else {
+    // Of a function that it knows too little of, the driver says that it has none.
+    let Some(sizes) = param_sizes(params.func).filter(|sizes| !sizes.is_empty()) else {
         return Ok(None);
     };
     let mut bytes = Vec::with_capacity(sizes.len());

@@ -58,6 +58,12 @@ extern "C" fn standin_reuse_graphs(reuses: bool) {
     world.spare_graph = None;
 }
 
+/// Whether functions seem to have no parameters, as those do that a driver knows too little of.
+#[unsafe(no_mangle)]
+extern "C" fn standin_hide_params(hides: bool) {
+    world().hides_params = hides;
+}
+
 /// Lets the call of this number fail, counted from 0 and from now, with a code; with
 /// `u64::MAX`, none.
 #[unsafe(no_mangle)]
