@@ -75,7 +75,7 @@ fn kernel(node: CUgraphNode) -> Result<Option<Kernel>> {
     if params.func.is_null() || !params.extra.is_null() {
         return Ok(None);
     }
-    // Of a function that it knows too little of, the driver says that it has none.
+    // A driver that knows too little of a function may say that it has none.
     let Some(sizes) = param_sizes(params.func).filter(|sizes| !sizes.is_empty()) else {
         return Ok(None);
     };
