@@ -5,7 +5,8 @@ mod common;
 use common::sum::{self, Sum, sum};
 use common::{Gpu, OWN, graphs};
 use jax_callable::cuda::graphs::GraphCacheMax;
-use std::sync::Mutex;
+use jax_callable::cudarc::driver::CudaStream;
+use std::sync::{Arc, Mutex};
 
 /// What a body does beside its work.
 #[derive(Clone, Copy, Debug)]
@@ -20,21 +21,28 @@ enum Oddity {
     /// Forbids them, and allows them again.
     Limits,
     Panics,
+    /// Keeps the stream of the call.
+    Keeps,
 }
 
 static ODDITY: Mutex<Oddity> = Mutex::new(Oddity::None);
+
+/// What a body has kept.
+static KEPT: Mutex<Option<Arc<CudaStream>>> = Mutex::new(None);
 
 fn set(oddity: Oddity) {
     *ODDITY.lock().unwrap() = oddity;
 }
 
 mod bodies {
-    use super::{ODDITY, Oddity};
+    use super::{KEPT, ODDITY, Oddity};
     use crate::common::bodies::kernels;
     use crate::common::graphs;
     use jax_callable::cuda::graphs::GraphCacheMax;
+    use jax_callable::cudarc::driver::CudaStream;
     use jax_callable::cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
     use jax_callable::prelude::*;
+    use std::sync::Arc;
 
     macro_rules! odd {
         ($($name:ident $mode:ident)*) => {$(
@@ -68,6 +76,7 @@ mod bodies {
                         graphs.set_max(GraphCacheMax::Default);
                     }
                     Oddity::Panics => panic!("it is odd"),
+                    Oddity::Keeps => *KEPT.lock().unwrap() = Some(Arc::clone(stream)),
                 }
                 // SAFETY: all arrays have `n` elements.
                 unsafe { kernels::add.launch(cx, config, n, &x, &y, &mut z) }
@@ -75,6 +84,35 @@ mod bodies {
         )*};
     }
     odd! { odd_warp Warp odd_staged WarpStaged odd_staged_ex WarpStagedEx }
+
+    /// A stream, which may be that of the call.
+    pub struct Own(Arc<CudaStream>);
+
+    impl Own {
+        fn new(cx: &cuda::Context) -> Result<Own> {
+            let oddity = *ODDITY.lock().unwrap();
+            Ok(Own(match oddity {
+                Oddity::Keeps => Arc::clone(cx.stream()),
+                _ => cx.device().new_stream()?,
+            }))
+        }
+    }
+
+    /// z <- x + y, with a stream that is not used.
+    #[jax_callable(graph_mode = Warp, state = Own::new(cx))]
+    fn state_warp(
+        cx: &cuda::Context,
+        own: &cuda::PerDevice<Own>,
+        #[dims(n)] x: cuda::Array<f32, 1>,
+        #[dims(n)] y: cuda::Array<f32, 1>,
+        #[dims(n)] mut z: cuda::ArrayMut<f32, 1>,
+    ) -> Result<()> {
+        let _ = &own.0;
+        let n = u32::try_from(x.len())?;
+        let config = cuda::LaunchConfig::for_num_elems(n);
+        // SAFETY: all arrays have `n` elements.
+        unsafe { kernels::add.launch(cx, config, n, &x, &y, &mut z) }
+    }
 }
 
 #[test]
@@ -185,4 +223,31 @@ fn kernels_whose_parameters_are_not_told_are_not_patched() {
     assert_eq!(after.updates, before.updates + 4);
     stream.wait();
     sets.iter().for_each(|set| set.check(sum, "hidden"));
+}
+
+#[test]
+fn what_a_state_or_a_body_without_a_graph_keeps_is_refused() {
+    for (name, prefix) in [
+        ("state_warp", ".state_warp: cannot build its state: "),
+        ("odd_staged", ".odd_staged: "),
+    ] {
+        let gpu = Gpu::begin(0);
+        let stream = gpu.stream(0);
+        let site = sum::site(name);
+        let arrays = Sum::new(&stream, 1);
+        if name == "odd_staged" {
+            set(Oddity::Nodes(1 << 14));
+            arrays.run(&site, &stream).unwrap();
+        }
+        set(Oddity::Keeps);
+        let result = arrays.run(&site, &stream);
+        set(Oddity::None);
+        let error = result.unwrap_err().to_string();
+        let expected = format!("{prefix}the function has kept a clone of `cx.stream()`");
+        assert!(error.contains(&expected), "{error}");
+        assert_eq!(KEPT.lock().unwrap().take().is_some(), name == "odd_staged");
+        arrays.run(&site, &stream).unwrap();
+        stream.wait();
+        arrays.check(sum, name);
+    }
 }
