@@ -117,7 +117,8 @@ fn kernel(node: CUgraphNode) -> Result<Option<Kernel>> {
 
 /// The words of parameters that point into the stack of this thread. Bodies ran on it, and are over.
 fn stack_words(params: &[Box<[u8]>]) -> Vec<(usize, usize)> {
-    /// So far from here, up or down, is a stack: smaller than any that runs a body.
+    /// So far from here, up or down, is a stack: smaller than any that runs a body. Beyond its end may
+    /// be a buffer of a call, but at made-up addresses none is, and both captures must have a word.
     const NEAR: u64 = 256 << 10;
     let local = 0_u8;
     let here = (&raw const local).addr() as u64;
