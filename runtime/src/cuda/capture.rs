@@ -19,6 +19,8 @@ use std::ptr;
 
 /// A capture that is under way.
 pub(crate) struct Capture {
+    /// The driver gives it to no other, while a graph may be where one was that is gone.
+    id: u64,
     graph: CUgraph,
     /// The nodes that were there before the body.
     before: Vec<CUgraphNode>,
@@ -26,14 +28,19 @@ pub(crate) struct Capture {
 
 /// The graph that a stream is being captured into, if it is.
 pub(super) fn graph_of(stream: &CudaStream) -> Result<Option<CUgraph>> {
+    Ok(id_and_graph(stream)?.map(|(_, graph)| graph))
+}
+
+/// The id of the capture that a stream is in, and its graph.
+fn id_and_graph(stream: &CudaStream) -> Result<Option<(u64, CUgraph)>> {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-    let mut graph = ptr::null_mut();
+    let (mut id, mut graph) = (0, ptr::null_mut());
     // SAFETY: the stream is alive, and of the outputs only the status is not optional.
     let result = unsafe {
         present(capture_info())?(
             stream.cu_stream(),
             &mut status,
-            ptr::null_mut(),
+            &mut id,
             &mut graph,
             ptr::null_mut(),
             ptr::null_mut(),
@@ -43,7 +50,7 @@ pub(super) fn graph_of(stream: &CudaStream) -> Result<Option<CUgraph>> {
     result.result().map_err(|error| failed(what, error))?;
     match status {
         CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE => Ok(None),
-        CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE => Ok(Some(graph)),
+        CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE => Ok(Some((id, graph))),
         CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED => {
             Err(Error::failed_precondition(
                 "the capture into a CUDA graph was broken by something that cannot be captured",
@@ -79,11 +86,11 @@ pub(super) fn last_node(stream: sys::CUstream) -> Result<CUgraphNode> {
 impl Capture {
     /// The capture under way on a stream, if there is one, before the body runs.
     pub(super) fn of(stream: &CudaStream) -> Result<Option<Capture>> {
-        let Some(graph) = graph_of(stream)? else {
+        let Some((id, graph)) = id_and_graph(stream)? else {
             return Ok(None);
         };
         let before = nodes(graph)?;
-        Ok(Some(Capture { graph, before }))
+        Ok(Some(Capture { id, graph, before }))
     }
 
     /// The number of nodes now.
@@ -101,7 +108,7 @@ impl Capture {
     ) -> Result<()> {
         // A broken capture has no graph to look at, and one that the body has ended may have
         // taken it along.
-        if graph_of(stream)? != Some(self.graph) {
+        if id_and_graph(stream)? != Some((self.id, self.graph)) {
             return Err(Error::failed_precondition(
                 "the body has ended the capture into a CUDA graph that it ran in",
             ));

@@ -47,8 +47,8 @@ impl Context {
     /// The stream of the call, which all work must go to: XLA's, or while the call is captured
     /// into a graph of our own, one of the call site's, on which the graph then runs. Use it in
     /// this call only: nothing that was allocated on it, and no clone of it, may outlive the
-    /// call, which fails otherwise. What a captured body points to beside its arrays must stay, unchanged, as long as
-    /// the program.
+    /// call, which fails otherwise. What a captured body points to beside its arrays must stay,
+    /// unchanged, as long as the program.
     pub fn stream(&self) -> &Arc<CudaStream> {
         &self.stream
     }

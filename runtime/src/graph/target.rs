@@ -6,6 +6,8 @@
 use super::stats::{Counters, Statistics};
 use crate::signature::GraphCacheMax;
 use crate::sync::{AtomicU64, Mutex, fence};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{self, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
@@ -162,13 +164,27 @@ impl Target {
 
     /// As [`enforce`](Self::enforce), by who has had that fence since he left his site.
     pub(crate) fn enforce_fenced(&self) {
-        while self.limit().is_some_and(|limit| self.executables() > limit) {
-            let mut sites = self.sites();
-            sites.sort_unstable_by_key(|&(stamp, _)| stamp);
-            if !sites.iter().any(|(stamp, site)| site.try_evict(*stamp)) {
-                return;
+        let exceeds = || self.limit().is_some_and(|limit| self.executables() > limit);
+        let mut has_evicted = true;
+        while has_evicted && exceeds() {
+            has_evicted = false;
+            let sites = self.sites();
+            let stamps = sites
+                .iter()
+                .zip(0..)
+                .map(|(&(stamp, _), site)| (stamp, site));
+            let mut oldest: BinaryHeap<_> = stamps.map(Reverse).collect();
+            // Not a look at all sites for each: they may be thousands.
+            while exceeds()
+                && let Some(Reverse((stamp, number))) = oldest.pop()
+            {
+                let (_, site) = &sites[number];
+                if site.try_evict(stamp) {
+                    has_evicted = true;
+                    fence(Ordering::SeqCst);
+                    oldest.extend(site.oldest().map(|stamp| Reverse((stamp, number))));
+                }
             }
-            fence(Ordering::SeqCst);
         }
     }
 
@@ -271,6 +287,55 @@ mod tests {
             target.set_limit(GraphCacheMax::Default);
         }
         assert_eq!(limits(), [Some(5), None, Some(32)]);
+    }
+
+    /// A site with executables of these stamps, which counts how often it is looked at.
+    struct Stamps {
+        executables: Mutex<Vec<(u64, Counted<()>)>>,
+        looks: Arc<atomic::AtomicUsize>,
+    }
+
+    impl Site for Stamps {
+        fn oldest(&self) -> Option<u64> {
+            self.looks.fetch_add(1, Ordering::Relaxed);
+            self.executables
+                .lock()
+                .unwrap()
+                .first()
+                .map(|&(stamp, _)| stamp)
+        }
+
+        fn try_evict(&self, stamp: u64) -> bool {
+            let evicted = self.executables.lock().unwrap().remove(0);
+            evicted.0 == stamp
+        }
+
+        fn clear(&self) {}
+    }
+
+    #[test]
+    fn many_sites_are_looked_at_a_few_times_each() {
+        const SITES: u64 = 100;
+        let target = Arc::new(Target::new(GraphCacheMax::Unlimited));
+        let looks = Arc::default();
+        let sites: Vec<_> = (0..SITES)
+            .map(|site| {
+                let stamps = [site, SITES + site, 2 * SITES + site];
+                let site = Arc::new(Stamps {
+                    executables: Mutex::new(stamps.map(|s| (s, target.count(()))).into()),
+                    looks: Arc::clone(&looks),
+                });
+                target.add(Arc::downgrade(&site) as Weak<dyn Site>);
+                site
+            })
+            .collect();
+        target.set_limit(GraphCacheMax::Limit(7));
+        let left = sites.iter().map(|site| site.executables.lock().unwrap());
+        let left: Vec<_> = left
+            .flat_map(|left| left.iter().map(|e| e.0).collect::<Vec<_>>())
+            .collect();
+        assert_eq!(left, Vec::from_iter(3 * SITES - 7..3 * SITES));
+        assert!(looks.load(Ordering::Relaxed) <= 4 * SITES as usize);
     }
 
     #[test]

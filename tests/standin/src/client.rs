@@ -49,6 +49,12 @@ controls! {
     /// Lets queued work run at random moments that follow from a seed; with 0, which is so at first,
     /// work runs when somebody waits for it.
     set_seed = b"standin_seed" (seed: u64);
+    /// Whether a captured graph gets the handle of the one that was destroyed last, as a driver's may;
+    /// not so at first.
+    reuse_graphs = b"standin_reuse_graphs" (reuses: bool);
+    /// Whether functions seem to have no parameters, as those do that a driver knows too little of; not
+    /// so at first.
+    hide_params = b"standin_hide_params" (hides: bool);
     /// Lets the call of this number fail with this code of CUDA's (1, 2, 719 or 801), counted from 0
     /// and from now on; with `u64::MAX`, none.
     arm = b"standin_arm" (at: u64, code: u32);

@@ -75,7 +75,8 @@ fn kernel(node: CUgraphNode) -> Result<Option<Kernel>> {
     if params.func.is_null() || !params.extra.is_null() {
         return Ok(None);
     }
-    let Some(sizes) = param_sizes(params.func) else {
+    // A driver that knows too little of a function may say that it has none.
+    let Some(sizes) = param_sizes(params.func).filter(|sizes| !sizes.is_empty()) else {
         return Ok(None);
     };
     let mut bytes = Vec::with_capacity(sizes.len());
@@ -116,7 +117,8 @@ fn kernel(node: CUgraphNode) -> Result<Option<Kernel>> {
 
 /// The words of parameters that point into the stack of this thread. Bodies ran on it, and are over.
 fn stack_words(params: &[Box<[u8]>]) -> Vec<(usize, usize)> {
-    /// So far from here, up or down, is a stack: smaller than any that runs a body.
+    /// So far from here, up or down, is a stack: smaller than any that runs a body. Beyond its end may
+    /// be a buffer of a call, but at made-up addresses none is, and both captures must have a word.
     const NEAR: u64 = 256 << 10;
     let local = 0_u8;
     let here = (&raw const local).addr() as u64;

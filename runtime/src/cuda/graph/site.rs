@@ -208,6 +208,8 @@ impl SiteGraphs {
         body: &mut Body<'_>,
     ) -> Result<Option<Counted<Captured>>> {
         let Some((graph, copies)) = self.capture(call, call.key, body)? else {
+            // It is given up as those are that the cache has.
+            self.target.counters.evictions.add(1);
             return Ok(None);
         };
         if !captured.executable.update(&graph)? {

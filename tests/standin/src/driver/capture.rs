@@ -54,7 +54,8 @@ impl World {
                 .push("a capture is begun on a foreign stream".into());
         }
         self.expect_current(device, "a capture on a stream")?;
-        let (id, graph) = (self.handle(), self.handle());
+        let (id, spare) = (self.handle(), self.spare_graph.take());
+        let graph = spare.unwrap_or_else(|| self.handle());
         self.graphs.insert(graph, Graph::new(device));
         let capture = Capture {
             graph,

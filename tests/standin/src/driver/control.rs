@@ -50,6 +50,20 @@ extern "C" fn standin_seed(seed: u64) {
     world().random = (seed != 0).then(|| Random::new(seed));
 }
 
+/// Whether a captured graph gets the handle of the one that was destroyed last, as a driver's may.
+#[unsafe(no_mangle)]
+extern "C" fn standin_reuse_graphs(reuses: bool) {
+    let mut world = world();
+    world.reuses_graphs = reuses;
+    world.spare_graph = None;
+}
+
+/// Whether functions seem to have no parameters, as those do that a driver knows too little of.
+#[unsafe(no_mangle)]
+extern "C" fn standin_hide_params(hides: bool) {
+    world().hides_params = hides;
+}
+
 /// Lets the call of this number fail, counted from 0 and from now, with a code; with
 /// `u64::MAX`, none.
 #[unsafe(no_mangle)]

@@ -112,6 +112,7 @@ impl World {
         for node in self.graphs.remove(graph)?.nodes {
             self.nodes.remove(node)?;
         }
+        self.spare_graph = self.reuses_graphs.then_some(graph);
         Ok(())
     }
 

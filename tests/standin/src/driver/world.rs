@@ -39,6 +39,11 @@ pub(crate) struct World {
     pub(crate) random: Option<Random>,
     pub(crate) misuses: Vec<String>,
     pub(crate) faults: Faults,
+    /// Whether functions seem to have no parameters.
+    pub(crate) hides_params: bool,
+    /// Whether a captured graph may have the handle of the one that was destroyed last, and which.
+    pub(crate) reuses_graphs: bool,
+    pub(crate) spare_graph: Option<u64>,
     next: u64,
 }
 
@@ -100,6 +105,9 @@ impl World {
             random: None,
             misuses: Vec::new(),
             faults: Faults::default(),
+            hides_params: false,
+            reuses_graphs: false,
+            spare_graph: None,
             next: 0x10_0000,
         }
     }

@@ -62,8 +62,9 @@ driver! {
         size: *mut usize,
     ) |world| {
         let kernel = world.functions.get(number(function))?.kernel;
-        let found = *kernel.params.get(index).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        put(offset, kernel.params[..index].iter().sum());
+        let params = if world.hides_params { &[] } else { kernel.params };
+        let found = *params.get(index).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        put(offset, params[..index].iter().sum());
         put(size, found);
         Ok(())
     }
