@@ -7,24 +7,22 @@ use crate::describe::{description, keys, text_tokens};
 use crate::diag::{self, At};
 use crate::model::{Callable, Param};
 use crate::state;
-use crate::types::{self, Role};
+use crate::types::{self, Platform, Role};
 use crate::values::text_of;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::{Ident, Path, Visibility};
+use syn::{Ident, Path};
 
 /// The version of this crate, which must be the runtime's.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What accompanies the function.
-pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
-    let Callable {
-        ctx, vis, ident, ..
-    } = callable;
+/// What accompanies the function, but for its module.
+pub(crate) fn definition(callable: &Callable, asks: &[Ask]) -> TokenStream {
+    let Callable { ctx, ident, .. } = callable;
     let private = ctx.private();
     let krate = ctx.krate();
-    let (module, def) = (module(vis, ident), def(ident));
+    let def = def(ident);
     let description = description(callable);
     let text = text_tokens(callable);
     let (params, count) = (callable.params.iter(), callable.params.len());
@@ -48,37 +46,31 @@ pub(crate) fn expand(callable: &Callable, asks: &[Ask]) -> TokenStream {
     // `unsafe` is sound: the description is of these very types, and each parameter is taken
     // once.
     quote! {
-        #module
+        #[automatically_derived]
+        unsafe impl #private::Definition for #def {
+            const CALLABLE: &'static #private::Callable = &#description;
+            const TEXT: &'static ::core::primitive::str = #text;
+            const TYPES: &'static [#private::ParamType] = &[#(#types),*];
+            const PACKED: &'static [#private::PackedType] =
+                &#private::pack::<#count>(Self::TYPES);
+            const SLOT: *const #private::Slot = {
+                static SLOT: #private::Slot = #private::Slot::new();
+                &raw const SLOT
+            };
+            #keys
+            #state
 
-        // The function's own lint attributes do not reach here.
-        #[allow(deprecated)]
-        const _: () = {
-            #[automatically_derived]
-            unsafe impl #private::Definition for #def {
-                const CALLABLE: &'static #private::Callable = &#description;
-                const TEXT: &'static ::core::primitive::str = #text;
-                const TYPES: &'static [#private::ParamType] = &[#(#types),*];
-                const PACKED: &'static [#private::PackedType] =
-                    &#private::pack::<#count>(Self::TYPES);
-                const SLOT: *const #private::Slot = {
-                    static SLOT: #private::Slot = #private::Slot::new();
-                    &raw const SLOT
-                };
-                #keys
-                #state
-
-                const CALL: #private::Body = {
-                    fn #body<'call>(#call: &'call #private::Call<'call>) -> #krate::Result<()> {
-                        <#result as #private::IntoResult>::into_result(#ident #args)
-                    }
-                    #body
-                };
-            }
-            #krate::macros_version! { #VERSION }
-            #(#asks)*
-            #vjp
-            #private::inventory::submit! { #private::Declaration::new::<#def>() }
-        };
+            const CALL: #private::Body = {
+                fn #body<'call>(#call: &'call #private::Call<'call>) -> #krate::Result<()> {
+                    <#result as #private::IntoResult>::into_result(#ident #args)
+                }
+                #body
+            };
+        }
+        #krate::macros_version! { #VERSION }
+        #(#asks)*
+        #vjp
+        #private::inventory::submit! { #private::Declaration::new::<#def>() }
     }
 }
 
@@ -140,17 +132,13 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
 /// Stands in for the expansion of a function with mistakes, so that what refers to its
 /// module does not add errors.
 pub(crate) fn fallback(callable: &Callable) -> TokenStream {
-    let Callable {
-        ctx, vis, ident, ..
-    } = callable;
+    let Callable { ctx, ident, .. } = callable;
     let private = ctx.private();
-    let (module, def) = (module(vis, ident), def(ident));
+    let def = def(ident);
     // Types that cannot be parameters are mistakes too.
     let params = callable.params.iter().filter(|param| param.has_traits);
     let types = params.map(|param| trait_item(&private, param, "TYPE"));
     quote! {
-        #module
-
         #[automatically_derived]
         unsafe impl #private::Definition for #def {
             const CALLABLE: &'static #private::Callable = &#private::check::MISTAKEN;
@@ -165,9 +153,35 @@ pub(crate) fn fallback(callable: &Callable) -> TokenStream {
     }
 }
 
+/// The place of a definition beside the function. If the function is on a GPU by the names of its
+/// types and the feature is off, there is one error instead, at the first of them.
+pub(crate) fn place(callable: &Callable, definition: TokenStream) -> TokenStream {
+    let mut params = callable.params.iter();
+    let cuda = params.find(|param| param.guess.platform == Some(Platform::Cuda));
+    let definition = match cuda {
+        None => definition,
+        Some(param) => {
+            let (krate, def) = (callable.ctx.krate(), def(&callable.ident));
+            // The compiler points at the whole call.
+            let At { start, end } = At::of(&param.ty);
+            let name = Ident::new("needs_cuda", start);
+            let args = quote_spanned!(end=> { { #definition } #def });
+            quote! {
+                use #krate::#name;
+                #name! #args
+            }
+        }
+    };
+    quote! {
+        // The function's own lint attributes do not reach here.
+        #[allow(deprecated)]
+        const _: () = { #definition };
+    }
+}
+
 /// The module beside the function, for `vjp = path` and `pub use` to reach.
-fn module(vis: &Visibility, ident: &Ident) -> TokenStream {
-    let module = module_name(ident);
+pub(crate) fn module(callable: &Callable) -> TokenStream {
+    let (vis, module) = (&callable.vis, module_name(&callable.ident));
     quote! {
         #[doc(hidden)]
         #[allow(non_snake_case, unreachable_pub)]

@@ -200,15 +200,18 @@ fn callable(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let callable = resolve::resolve(args, &function, params, &mut errors);
     function.allow_unused(|ident| callable.uses(ident));
     let asks = check::check(&callable, &mut errors);
-    let rest = if errors.is_empty() {
-        expand::expand(&callable, &asks)
-    } else {
-        // Among the functions of an `impl` there can be no module, nor where it would be in
-        // the way of another.
-        let can_stand = function.sig.receiver().is_none() && callable.hides().is_none();
-        let fallback = can_stand.then(|| expand::fallback(&callable));
-        let errors = errors.into_tokens();
-        quote!(#errors #fallback)
-    };
-    quote!(#function #rest)
+    // Among the functions of an `impl` there can be no module, nor where it would be in the way of
+    // another.
+    let can_stand = function.sig.receiver().is_none() && callable.hides().is_none();
+    let rest = can_stand.then(|| {
+        let definition = match errors.is_empty() {
+            true => expand::definition(&callable, &asks),
+            false => expand::fallback(&callable),
+        };
+        let module = expand::module(&callable);
+        let place = expand::place(&callable, definition);
+        quote!(#module #place)
+    });
+    let errors = errors.into_tokens();
+    quote!(#function #errors #rest)
 }

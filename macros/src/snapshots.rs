@@ -61,7 +61,7 @@ signatures! {
     with_vjp, at most 800: [vjp = backward, batch_dims = n]
     fn f(#[dims(n)] x: cpu::Array<f32, 1>, #[dims(n)] y: cpu::ArrayMut<f32, 1>) { body() }
 
-    staged_graph, at most 980: [graph_mode = WarpStaged, stage_in = x, modules = kernels]
+    staged_graph, at most 1010: [graph_mode = WarpStaged, stage_in = x, modules = kernels]
     fn f(
         cx: &cuda::Context,
         #[dims(n)] x: cuda::Array<f32, 1>,

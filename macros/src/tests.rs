@@ -1,6 +1,6 @@
 //! Expansions, read back and printed.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Group, TokenStream, TokenTree};
 use std::str::FromStr;
 
 pub(crate) fn tokens(text: &str) -> TokenStream {
@@ -9,15 +9,42 @@ pub(crate) fn tokens(text: &str) -> TokenStream {
 
 pub(crate) fn count(tokens: TokenStream) -> usize {
     let count = |tree| match tree {
-        proc_macro2::TokenTree::Group(group) => 2 + count(group.stream()),
+        TokenTree::Group(group) => 2 + count(group.stream()),
         _ => 1,
     };
     tokens.into_iter().map(count).sum()
 }
 
 pub(crate) fn expand(attribute: &str, item: &str) -> String {
-    let expansion = crate::callable(tokens(attribute), tokens(item));
+    let expansion = opened(crate::callable(tokens(attribute), tokens(item)));
     prettyplease::unparse(&syn::parse2(expansion).expect("items"))
+}
+
+/// With what is given to `needs_cuda!` in its place, for the printer leaves a macro's tokens as they
+/// are.
+fn opened(tokens: TokenStream) -> TokenStream {
+    let trees: Vec<_> = tokens.into_iter().collect();
+    let (mut opened_trees, mut rest) = (TokenStream::new(), &trees[..]);
+    while let [first, more @ ..] = rest {
+        rest = more;
+        match (first, more) {
+            (TokenTree::Ident(name), [TokenTree::Punct(_), TokenTree::Group(args), after @ ..])
+                if name == "needs_cuda" =>
+            {
+                let Some(TokenTree::Group(definition)) = args.stream().into_iter().next() else {
+                    panic!("a definition");
+                };
+                opened_trees.extend(opened(definition.stream()));
+                rest = after;
+            }
+            (TokenTree::Group(group), _) => {
+                let inner = opened(group.stream());
+                opened_trees.extend([TokenTree::from(Group::new(group.delimiter(), inner))]);
+            }
+            _ => opened_trees.extend([first.clone()]),
+        }
+    }
+    opened_trees
 }
 
 /// Without line breaks and the commas before them, which are the printer's.

@@ -33,19 +33,22 @@ pub mod cuda {
     pub struct PerDevice<S>(PhantomData<S>);
     pub struct Context;
 
+    /// The cargo feature.
+    pub struct Feature;
+
     /// No type has it.
     #[diagnostic::on_unimplemented(
         message = "the parameter types of `cuda` need the cargo feature `cuda`",
         label = "needs the cargo feature `cuda`",
         note = "turn it on in Cargo.toml: `jax-callable = {{ version = \"...\", features = [\"cuda\"] }}`, or `cuda-13000` instead; the parameter types on the CPU are those of `cpu`"
     )]
-    pub trait IsThere {}
+    pub trait IsOn {}
 
     macro_rules! missing {
         ($([$($generics:tt)*] $ty:ty,)*) => {$(
             impl<'a, $($generics)*> FfiArg<'a> for $ty
             where
-                &'a (): IsThere,
+                &'a Feature: IsOn,
             {
                 const TYPE: ParamType = unreachable!();
                 type StateOr<Other: Holder> = Other;

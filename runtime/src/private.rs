@@ -33,6 +33,38 @@ macro_rules! macros_version {
     };
 }
 
+/// What the attribute has made of a function on a GPU.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(feature = "_cuda")]
+macro_rules! needs_cuda {
+    ({ $($definition:tt)* } $def:path) => { $($definition)* };
+}
+
+/// Asks for the feature that the function needs, and stands in for its definition.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(not(feature = "_cuda"))]
+macro_rules! needs_cuda {
+    ({ $($definition:tt)* } $def:path) => {
+        ::core::compile_error!(
+            "the parameter types of `cuda` need the cargo feature `cuda`\n\
+             help: turn it on in Cargo.toml: `jax-callable = { version = \"...\", features = \
+             [\"cuda\"] }`, or `cuda-13000` instead; the parameter types on the CPU are those of \
+             `cpu`"
+        );
+        unsafe impl $crate::__private::Definition for $def {
+            const CALLABLE: &'static $crate::__private::Callable =
+                &$crate::__private::check::MISTAKEN;
+            const TEXT: &'static ::core::primitive::str = "";
+            const TYPES: &'static [$crate::__private::ParamType] = &[];
+            const PACKED: &'static [$crate::__private::PackedType] = &[];
+            const SLOT: *const $crate::__private::Slot = ::core::ptr::null();
+            const CALL: $crate::__private::Body = |_| ::core::panic!();
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
