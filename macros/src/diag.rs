@@ -142,6 +142,9 @@ diagnostics! {
     JC0036 scratch_without_dims(name)
         "nothing says how large the scratch array `{name}` is",
         help: "give it `#[dims(...)]`, of names that inputs bind, integer parameters and numbers";
+    JC0037 empty_element()
+        "an element is a vector without numbers",
+        help: "a packed vector has at least one, as `[f32; 3]`";
 
     // Names in in_out, stage_in, stage_out.
     JC0040 unknown_name(key, name, hint, names)

@@ -247,7 +247,7 @@ fn params(inputs: &mut Punctuated<FnArg, syn::Token![,]>, errors: &mut Errors) -
                 );
                 let ident = ident(&param.pat, errors);
                 let before = errors.count();
-                types::refuse_static(&param.ty, errors);
+                types::refuse_inside(&param.ty, errors);
                 let ty = types::quotable(&param.ty, errors);
                 if types::is_unsized(&ty) {
                     errors.leave_to_compiler();

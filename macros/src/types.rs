@@ -6,7 +6,7 @@ use crate::diag::{self, At, Errors};
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     BoundLifetimes, Expr, ExprLit, GenericArgument, GenericParam, Ident, Lifetime, Lit, Path,
-    PathArguments, PathSegment, Type,
+    PathArguments, PathSegment, Type, TypeArray,
 };
 
 /// What a type makes of a parameter.
@@ -183,29 +183,49 @@ pub(crate) fn quotable(ty: &Type, errors: &mut Errors) -> Type {
     ty
 }
 
-/// Reports each `'static` in the type of a parameter, but for those in what a state holds, which
-/// outlives calls.
-pub(crate) fn refuse_static(ty: &Type, errors: &mut Errors) {
-    struct Refuse<'a>(&'a mut Errors);
+/// Reports what no parameter's type may have inside: a `'static`, but in what a state holds, which
+/// outlives calls, and vectors of nothing as elements.
+pub(crate) fn refuse_inside(ty: &Type, errors: &mut Errors) {
+    struct Refuse<'a> {
+        errors: &'a mut Errors,
+        is_element: bool,
+    }
 
     // There is no need to change anything, but it is the visitor that `syn` is built with.
     impl VisitMut for Refuse<'_> {
         fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
             if lifetime.ident == "static" {
-                self.0.push(At::of(lifetime), diag::static_lifetime());
+                self.errors.push(At::of(lifetime), diag::static_lifetime());
             }
         }
 
         fn visit_path_segment_mut(&mut self, segment: &mut PathSegment) {
-            if segment.ident != "State" && segment.ident != "PerDevice" {
-                visit_mut::visit_path_segment_mut(self, segment);
+            match &*segment.ident.to_string() {
+                "State" | "PerDevice" => return,
+                "Array" | "ArrayMut" | "Scratch" => self.is_element = true,
+                _ => {}
+            }
+            visit_mut::visit_path_segment_mut(self, segment);
+        }
+
+        fn visit_type_array_mut(&mut self, array: &mut TypeArray) {
+            let is_empty = matches!(&array.len, Expr::Lit(ExprLit { lit: Lit::Int(len), .. })
+                if len.base10_parse::<usize>().is_ok_and(|len| len == 0));
+            if is_empty && self.is_element {
+                self.errors.push(At::of(array), diag::empty_element());
+            } else {
+                visit_mut::visit_type_array_mut(self, array);
             }
         }
 
         fn visit_expr_mut(&mut self, _: &mut Expr) {}
     }
 
-    Refuse(errors).visit_type_mut(&mut ty.clone());
+    let mut refuse = Refuse {
+        errors,
+        is_element: false,
+    };
+    refuse.visit_type_mut(&mut ty.clone());
 }
 
 /// Whether a type is a state, where a parameter is a reference to one.
