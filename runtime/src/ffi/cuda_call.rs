@@ -74,19 +74,19 @@ pub(super) unsafe fn execute(
         GraphMode::Jax => context.capture()?,
         _ => None,
     };
-    let result = run(Place::Cuda(&context)).and_then(|()| context.check_kept());
+    let result = run(Place::Cuda(&context));
     match &capture {
         Some(capture) => result
             .and_then(|()| context.check_capture(capture))
-            .map_err(in_capture),
+            .map_err(in_capture)?,
         None => {
             result?;
             if waits_for_each_call() {
                 context.synchronize()?;
             }
-            Ok(())
         }
     }
+    context.check_kept()
 }
 
 fn in_capture(error: Error) -> Error {

@@ -169,6 +169,7 @@ fn what_a_body_keeps_of_the_call_is_refused() {
             error.contains("has kept a clone of `cx.stream()`, or memory or a handle"),
             "{mode}: {error}"
         );
+        assert!(!error.contains("graph_mode"), "{mode}: {error}");
         set.run(&site, &stream).unwrap();
         stream.wait();
         set.check(sum, mode);

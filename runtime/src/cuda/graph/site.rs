@@ -262,7 +262,6 @@ impl SiteGraphs {
                 .capture()?
                 .ok_or_else(|| Error::internal("a stream that captures says that it does not"))?;
             body(&context, &seen)?;
-            context.check_kept()?;
             context.check_capture(&capture)?;
             if let Some(memory) = memory {
                 // SAFETY: as above.
@@ -285,6 +284,7 @@ impl SiteGraphs {
                 ),
             )
         })?;
+        context.check_kept()?;
         Ok((num_nodes <= MAX_NODES).then_some((graph, copies)))
     }
 }
