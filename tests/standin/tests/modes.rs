@@ -2,15 +2,12 @@
 
 mod common;
 
-use common::bodies::{KEEPS, KEPT};
 use common::mix::{self, Mix, N};
 use common::sum::{self, Sum, sum};
 use common::{Gpu, MODES, OWN, graphs, numbers};
 use jax_callable::cuda::graphs::GraphCacheMax;
 use jax_callable::cuda::graphs::Statistics;
-use jax_callable::cudarc::driver::sys;
 use jax_callable::testing::Target;
-use std::sync::atomic::Ordering;
 
 #[test]
 fn all_modes_give_the_numbers_at_addresses_that_repeat_and_move() {
@@ -101,7 +98,6 @@ fn other_bodies_give_the_numbers_in_all_modes() {
                 ("allocate", sum),
                 ("fork", sum),
                 ("twins", sum),
-                ("keep", sum),
                 ("scratch", sum),
                 ("upload", sum),
                 ("fail", sum),
@@ -152,35 +148,6 @@ fn bodies_that_are_not_understood_are_updated_and_never_patched() {
         assert_eq!(did.patches > 0, is_patched, "{name}: {did:?}");
         assert_eq!(did.instantiations, instantiations, "{name}: {did:?}");
         stream.wait();
-    }
-}
-
-#[test]
-fn what_a_body_keeps_of_the_call_is_refused() {
-    for mode in MODES {
-        let gpu = Gpu::begin(0);
-        let stream = gpu.stream(0);
-        let site = sum::site(&format!("keep_{mode}"));
-        let set = Sum::new(&stream, 1);
-        KEEPS.store(true, Ordering::SeqCst);
-        let error = set.run(&site, &stream).unwrap_err().to_string();
-        KEEPS.store(false, Ordering::SeqCst);
-        assert!(
-            error.contains("has kept a clone of `cx.stream()`, or memory or a handle"),
-            "{mode}: {error}"
-        );
-        assert!(!error.contains("graph_mode"), "{mode}: {error}");
-        set.run(&site, &stream).unwrap();
-        stream.wait();
-        set.check(sum, mode);
-        drop(site);
-        // It is refused, but there: a graph's own stream is not destroyed.
-        let kept = KEPT.lock().unwrap().take().unwrap();
-        kept.synchronize().unwrap();
-        if OWN.contains(&mode) {
-            // SAFETY: nobody else has it.
-            unsafe { sys::cuStreamDestroy_v2(kept.cu_stream()) };
-        }
     }
 }
 

@@ -3,9 +3,9 @@
 mod common;
 
 use common::sum::{self, Sum, sum};
-use common::{Gpu, OWN, graphs};
+use common::{Gpu, MODES, OWN, graphs};
 use jax_callable::cuda::graphs::GraphCacheMax;
-use jax_callable::cudarc::driver::CudaStream;
+use jax_callable::cudarc::driver::{CudaStream, sys};
 use std::sync::{Arc, Mutex};
 
 /// What a body does beside its work.
@@ -56,7 +56,7 @@ mod bodies {
             ) -> Result<()> {
                 let n = u32::try_from(x.len())?;
                 let config = cuda::LaunchConfig::for_num_elems(n);
-                let (stream, graphs) = (cx.stream(), graphs(stringify!($name)));
+                let (stream, name) = (cx.stream(), stringify!($name));
                 let oddity = *ODDITY.lock().unwrap();
                 match oddity {
                     Oddity::None => {}
@@ -70,10 +70,10 @@ mod bodies {
                         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
                         stream.begin_capture(mode)?;
                     }
-                    Oddity::Clears => graphs.clear(),
+                    Oddity::Clears => graphs(name).clear(),
                     Oddity::Limits => {
-                        graphs.set_max(GraphCacheMax::Limit(0));
-                        graphs.set_max(GraphCacheMax::Default);
+                        graphs(name).set_max(GraphCacheMax::Limit(0));
+                        graphs(name).set_max(GraphCacheMax::Default);
                     }
                     Oddity::Panics => panic!("it is odd"),
                     Oddity::Keeps => *KEPT.lock().unwrap() = Some(Arc::clone(stream)),
@@ -83,7 +83,9 @@ mod bodies {
             }
         )*};
     }
-    odd! { odd_warp Warp odd_staged WarpStaged odd_staged_ex WarpStagedEx }
+    odd! {
+        odd_none None odd_jax Jax odd_warp Warp odd_staged WarpStaged odd_staged_ex WarpStagedEx
+    }
 
     /// A stream, which may be that of the call.
     pub struct Own(Arc<CudaStream>);
@@ -223,6 +225,35 @@ fn kernels_whose_parameters_are_not_told_are_not_patched() {
     assert_eq!(after.updates, before.updates + 4);
     stream.wait();
     sets.iter().for_each(|set| set.check(sum, "hidden"));
+}
+
+#[test]
+fn what_a_body_keeps_of_the_call_is_refused() {
+    for mode in MODES {
+        let gpu = Gpu::begin(0);
+        let stream = gpu.stream(0);
+        let site = sum::site(&format!("odd_{mode}"));
+        let arrays = Sum::new(&stream, 1);
+        set(Oddity::Keeps);
+        let error = arrays.run(&site, &stream).unwrap_err().to_string();
+        set(Oddity::None);
+        assert!(
+            error.contains("has kept a clone of `cx.stream()`, or memory or a handle"),
+            "{mode}: {error}"
+        );
+        assert!(!error.contains("graph_mode"), "{mode}: {error}");
+        arrays.run(&site, &stream).unwrap();
+        stream.wait();
+        arrays.check(sum, mode);
+        drop(site);
+        // It is refused, but there: a graph's own stream is not destroyed.
+        let kept = KEPT.lock().unwrap().take().unwrap();
+        kept.synchronize().unwrap();
+        if OWN.contains(&mode) {
+            // SAFETY: nobody else has it.
+            unsafe { sys::cuStreamDestroy_v2(kept.cu_stream()) };
+        }
+    }
 }
 
 #[test]

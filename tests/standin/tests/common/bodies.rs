@@ -3,7 +3,7 @@
 use jax_callable::cuda::{KernelValue, LaunchConfig};
 use jax_callable::cudarc::driver::{CudaSlice, CudaStream};
 use jax_callable::prelude::*;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 cuda::module! {
@@ -197,20 +197,6 @@ fn by_scratch(
     unsafe { kernels::add.launch(cx, config, n, &w, &y, &mut z) }
 }
 
-/// What `keep` has kept, if it was asked to.
-pub static KEPT: Mutex<Option<Arc<CudaStream>>> = Mutex::new(None);
-pub static KEEPS: AtomicBool = AtomicBool::new(false);
-
-/// z <- x + y, in a body that may keep what is not its own.
-fn keep(cx: &cuda::Context, x: Input<'_>, y: Input<'_>, mut z: Output<'_>) -> Result<()> {
-    if KEEPS.load(Ordering::SeqCst) {
-        *KEPT.lock().unwrap() = Some(Arc::clone(cx.stream()));
-    }
-    let (n, config) = config(x.len())?;
-    // SAFETY: all arrays have `n` elements.
-    unsafe { kernels::add.launch(cx, config, n, &x, &y, &mut z) }
-}
-
 /// A stream of a call site's own with a number.
 pub struct Twin(Side, Mutex<CudaSlice<f32>>);
 
@@ -313,26 +299,26 @@ modes! {
     None {
         mix_none scratch_none fork_none twins_none distance_none = distance halves_none = halves
         on_stack_none = on_stack allocate_none = allocate upload_none = upload dangle_none = dangle
-        wait_none = wait fail_none = fail keep_none = keep
+        wait_none = wait fail_none = fail
     }
     Jax {
         mix_jax scratch_jax fork_jax twins_jax distance_jax = distance halves_jax = halves
         on_stack_jax = on_stack allocate_jax = allocate upload_jax = upload dangle_jax = dangle
-        wait_jax = wait fail_jax = fail keep_jax = keep
+        wait_jax = wait fail_jax = fail
     }
     Warp {
         mix_warp scratch_warp fork_warp twins_warp distance_warp = distance halves_warp = halves
         on_stack_warp = on_stack allocate_warp = allocate upload_warp = upload dangle_warp = dangle
-        wait_warp = wait fail_warp = fail keep_warp = keep
+        wait_warp = wait fail_warp = fail
     }
     WarpStaged {
         mix_staged scratch_staged fork_staged twins_staged distance_staged = distance halves_staged = halves
         on_stack_staged = on_stack allocate_staged = allocate upload_staged = upload
-        dangle_staged = dangle wait_staged = wait fail_staged = fail keep_staged = keep
+        dangle_staged = dangle wait_staged = wait fail_staged = fail
     }
     WarpStagedEx {
         mix_staged_ex scratch_staged_ex fork_staged_ex twins_staged_ex distance_staged_ex = distance halves_staged_ex = halves
         on_stack_staged_ex = on_stack allocate_staged_ex = allocate upload_staged_ex = upload
-        dangle_staged_ex = dangle wait_staged_ex = wait fail_staged_ex = fail keep_staged_ex = keep
+        dangle_staged_ex = dangle wait_staged_ex = wait fail_staged_ex = fail
     }
 }
