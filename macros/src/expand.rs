@@ -133,24 +133,11 @@ fn state_tokens(callable: &Callable, call: &Ident) -> Option<TokenStream> {
 /// module does not add errors.
 pub(crate) fn fallback(callable: &Callable) -> TokenStream {
     let Callable { ctx, ident, .. } = callable;
-    let private = ctx.private();
-    let def = def(ident);
+    let (private, krate, def) = (ctx.private(), ctx.krate(), def(ident));
     // Types that cannot be parameters are mistakes too.
     let params = callable.params.iter().filter(|param| param.has_traits);
     let types = params.map(|param| trait_item(&private, param, "TYPE"));
-    quote! {
-        #[automatically_derived]
-        unsafe impl #private::Definition for #def {
-            const CALLABLE: &'static #private::Callable = &#private::check::MISTAKEN;
-
-            const TEXT: &'static ::core::primitive::str = "";
-            const TYPES: &'static [#private::ParamType] = &[#(#types),*];
-            const PACKED: &'static [#private::PackedType] = &[];
-            const SLOT: *const #private::Slot = ::core::ptr::null();
-
-            const CALL: #private::Body = |_| ::core::panic!();
-        }
-    }
+    quote!(#krate::mistaken! { #def, [#(#types),*] })
 }
 
 /// The place of a definition beside the function. If the function is on a GPU by the names of its

@@ -53,11 +53,21 @@ macro_rules! needs_cuda {
              [\"cuda\"] }`, or `cuda-13000` instead; the parameter types on the CPU are those of \
              `cpu`"
         );
+        $crate::mistaken! { $def, [] }
+    };
+}
+
+/// Stands in for the definition of a function with mistakes, with the types that it asks for.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! mistaken {
+    ($def:path, [$($ty:expr),*]) => {
+        #[automatically_derived]
         unsafe impl $crate::__private::Definition for $def {
             const CALLABLE: &'static $crate::__private::Callable =
                 &$crate::__private::check::MISTAKEN;
             const TEXT: &'static ::core::primitive::str = "";
-            const TYPES: &'static [$crate::__private::ParamType] = &[];
+            const TYPES: &'static [$crate::__private::ParamType] = &[$($ty),*];
             const PACKED: &'static [$crate::__private::PackedType] = &[];
             const SLOT: *const $crate::__private::Slot = ::core::ptr::null();
             const CALL: $crate::__private::Body = |_| ::core::panic!();
